@@ -1,0 +1,1 @@
+// Gives a folder that has only headers so far an archive to link.

@@ -1,0 +1,4 @@
+// talpa: the command line.
+#include <cstdio>
+
+int main() { std::puts("talpa"); }

@@ -8,4 +8,5 @@ target_compile_options(talpa_options INTERFACE
 talpa_library(base/core)
 talpa_library(npu DEPS base/core)
 talpa_library(pte DEPS base/core)
+talpa_library(link DEPS base/core)
 talpa_library(runtime DEPS pte npu)

@@ -25,7 +25,8 @@ template <typename T>
     } else {
         using Word = std::make_unsigned_t<T>;
         Word value = 0;
-        for (std::size_t i = 0; i < sizeof(T); ++i) value = static_cast<Word>(value | (static_cast<Word>(p[i]) << (8 * i)));
+        for (std::size_t i = 0; i < sizeof(T); ++i)
+            value = static_cast<Word>(value | (static_cast<Word>(p[i]) << (8 * i)));
         return static_cast<T>(value);
     }
 }
@@ -47,7 +48,8 @@ class ByteReader {
     template <typename T>
     [[nodiscard]] Result<T> at(std::uint64_t offset) const {
         if (!range_inside(offset, sizeof(T), bytes_.size()))
-            return fail(ErrorCode::OutOfBounds, "read of {} bytes at offset {} of {}", static_cast<unsigned>(sizeof(T)), offset, bytes_.size());
+            return fail(ErrorCode::OutOfBounds, "read of {} bytes at offset {} of {}", static_cast<unsigned>(sizeof(T)),
+                        offset, bytes_.size());
         return load_le<T>(bytes_.data() + offset);
     }
 

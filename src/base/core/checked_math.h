@@ -38,7 +38,8 @@ template <std::integral T>
 }
 
 /// Does [a, a + a_size) share a byte with [b, b + b_size)? Empty ranges share nothing.
-[[nodiscard]] constexpr bool ranges_overlap(std::uint64_t a, std::uint64_t a_size, std::uint64_t b, std::uint64_t b_size) {
+[[nodiscard]] constexpr bool ranges_overlap(std::uint64_t a, std::uint64_t a_size, std::uint64_t b,
+                                            std::uint64_t b_size) {
     return a_size != 0 && b_size != 0 && a < b + b_size && b < a + a_size;
 }
 

@@ -1,6 +1,7 @@
-// Errors as values, for code that runs on a Cortex-M33 as well as on a host: no heap, no exceptions, no formatting until
-// somebody wants to read it. An Error is a code from one table, a constant sentence with {} placeholders, and what fills
-// them. Host code turns it into talpa::host::Error (base/host/error.h), which owns its text and carries context and a hint.
+// Errors as values, for code that runs on a Cortex-M33 as well as on a host: no heap, no exceptions, no formatting
+// until somebody wants to read it. An Error is a code from one table, a constant sentence with {} placeholders, and
+// what fills them. Host code turns it into talpa::host::Error (base/host/error.h), which owns its text and carries
+// context and a hint.
 #pragma once
 
 #include <array>
@@ -13,29 +14,29 @@
 
 namespace talpa {
 
-/// Error codes. Numbers below 0x40 are those of the ExecuTorch runtime (pte-format, section 10), so that logs compare; the
-/// names appear in messages. X(name, number, what a user may read it as)
-#define TALPA_ERROR_CODES(X)                                                        \
-    X(Internal, 0x01, "a fault in talpa itself")                                    \
-    X(InvalidState, 0x02, "the operation is not possible in this state")            \
-    X(NotSupported, 0x10, "understood, but not supported")                          \
-    X(InvalidArgument, 0x12, "an argument is out of range or of the wrong shape")   \
-    X(InvalidType, 0x13, "a value or tensor is of the wrong type")                  \
-    X(OperatorMissing, 0x14, "the program needs operators that are not built in")   \
-    X(NotFound, 0x20, "no such file, method, key or device")                        \
-    X(MemoryAllocation, 0x21, "a memory pool is too small")                         \
-    X(AccessFailed, 0x22, "reading or writing failed")                              \
-    X(InvalidProgram, 0x23, "the program is malformed")                             \
-    X(InvalidExternalData, 0x24, "an external data file does not fit the program")  \
-    X(OutOfResources, 0x25, "a limit was reached")                                  \
-    X(DelegateIncompatible, 0x30, "the delegate was compiled for another device")   \
-    X(DelegateAllocation, 0x31, "the delegate's memory is too small")               \
-    X(CommandStream, 0x40, "the NPU command stream is malformed")                   \
-    X(WeightStream, 0x41, "the NPU weight stream is malformed")                     \
-    X(OutOfBounds, 0x42, "an access outside the memory it may touch")               \
-    X(Hazard, 0x43, "operations of the command stream overlap unsafely")            \
-    X(NpuFault, 0x44, "the NPU stopped with an error")                              \
-    X(Timeout, 0x45, "no answer in time")                                           \
+/// Error codes. Numbers below 0x40 are those of the ExecuTorch runtime (pte-format, section 10), so that logs compare;
+/// the names appear in messages. X(name, number, what a user may read it as)
+#define TALPA_ERROR_CODES(X)                                                       \
+    X(Internal, 0x01, "a fault in talpa itself")                                   \
+    X(InvalidState, 0x02, "the operation is not possible in this state")           \
+    X(NotSupported, 0x10, "understood, but not supported")                         \
+    X(InvalidArgument, 0x12, "an argument is out of range or of the wrong shape")  \
+    X(InvalidType, 0x13, "a value or tensor is of the wrong type")                 \
+    X(OperatorMissing, 0x14, "the program needs operators that are not built in")  \
+    X(NotFound, 0x20, "no such file, method, key or device")                       \
+    X(MemoryAllocation, 0x21, "a memory pool is too small")                        \
+    X(AccessFailed, 0x22, "reading or writing failed")                             \
+    X(InvalidProgram, 0x23, "the program is malformed")                            \
+    X(InvalidExternalData, 0x24, "an external data file does not fit the program") \
+    X(OutOfResources, 0x25, "a limit was reached")                                 \
+    X(DelegateIncompatible, 0x30, "the delegate was compiled for another device")  \
+    X(DelegateAllocation, 0x31, "the delegate's memory is too small")              \
+    X(CommandStream, 0x40, "the NPU command stream is malformed")                  \
+    X(WeightStream, 0x41, "the NPU weight stream is malformed")                    \
+    X(OutOfBounds, 0x42, "an access outside the memory it may touch")              \
+    X(Hazard, 0x43, "operations of the command stream overlap unsafely")           \
+    X(NpuFault, 0x44, "the NPU stopped with an error")                             \
+    X(Timeout, 0x45, "no answer in time")                                          \
     X(InvalidPicture, 0x46, "the picture cannot be decoded")
 
 enum class ErrorCode : std::uint16_t {
@@ -91,9 +92,11 @@ struct Error {
     constexpr Error() = default;
     template <typename... Args>
         requires(sizeof...(Args) <= kMaxArgs)
-    constexpr Error(ErrorCode c, const char* s, Args... a) : code(c), arg_count(sizeof...(Args)), sentence(s), args{ErrorArg(a)...} {}
+    constexpr Error(ErrorCode c, const char* s, Args... a)
+        : code(c), arg_count(sizeof...(Args)), sentence(s), args{ErrorArg(a)...} {}
 
-    /// Writes the sentence with its arguments into `out` (cut at its end, never NUL-terminated); returns the part written.
+    /// Writes the sentence with its arguments into `out` (cut at its end, never NUL-terminated); returns the part
+    /// written.
     [[nodiscard]] std::string_view render(std::span<char> out) const;
 };
 
@@ -113,13 +116,13 @@ template <typename... Args>
 // Works where the function returns Result<T> of this error type or of one that is constructible from it.
 #define TALPA_CONCAT_(a, b) a##b
 #define TALPA_CONCAT(a, b) TALPA_CONCAT_(a, b)
-#define TRY(...)                                                                        \
-    do {                                                                                \
-        auto talpa_try_result = (__VA_ARGS__);                                          \
+#define TRY(...)                                                                            \
+    do {                                                                                    \
+        auto talpa_try_result = (__VA_ARGS__);                                              \
         if (!talpa_try_result) return std::unexpected(std::move(talpa_try_result.error())); \
     } while (false)
-#define TRY_ASSIGN_(tmp, declaration, ...)                      \
-    auto tmp = (__VA_ARGS__);                                   \
-    if (!tmp) return std::unexpected(std::move(tmp.error()));   \
+#define TRY_ASSIGN_(tmp, declaration, ...)                    \
+    auto tmp = (__VA_ARGS__);                                 \
+    if (!tmp) return std::unexpected(std::move(tmp.error())); \
     declaration = std::move(*tmp)
 #define TRY_ASSIGN(declaration, ...) TRY_ASSIGN_(TALPA_CONCAT(talpa_try_, __LINE__), declaration, __VA_ARGS__)

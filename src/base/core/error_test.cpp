@@ -28,7 +28,9 @@ TEST(Error, IsCutAtTheEndOfTheBuffer) {
     EXPECT_EQ(Error(ErrorCode::Internal, "abcdef").render(buffer), "abcd");
 }
 
-TEST(Error, MissingArgumentsLeaveNothing) { EXPECT_EQ(text(Error(ErrorCode::Internal, "<{}>")), "<>"); }
+TEST(Error, MissingArgumentsLeaveNothing) {
+    EXPECT_EQ(text(Error(ErrorCode::Internal, "<{}>")), "<>");
+}
 
 Result<int> half(int v) {
     if (v % 2 != 0) return fail(ErrorCode::InvalidArgument, "{} is odd", v);

@@ -5,7 +5,9 @@
 namespace talpa::host {
 namespace {
 
-talpa::Result<int> core_failure() { return talpa::fail(ErrorCode::InvalidProgram, "rank {} of 16", 17); }
+talpa::Result<int> core_failure() {
+    return talpa::fail(ErrorCode::InvalidProgram, "rank {} of 16", 17);
+}
 
 Result<int> host_function() {
     TRY_ASSIGN(const int v, core_failure());

@@ -5,8 +5,8 @@ namespace talpa::host {
 
 enum ExitStatus : int {
     kExitSuccess = 0,
-    kExitFailed = 1,       ///< the work failed (talpa compare: the programs differ)
-    kExitUsage = 2,        ///< wrong usage (talpa compare: trouble of any kind)
+    kExitFailed = 1,  ///< the work failed (talpa compare: the programs differ)
+    kExitUsage = 2,   ///< wrong usage (talpa compare: trouble of any kind)
     kExitInterrupted = 130,
 };
 

@@ -76,7 +76,8 @@ Result<std::vector<std::uint8_t>> read_file(const std::filesystem::path& path, s
     TRY_ASSIGN(const int raw, open_for_reading(path, info));
     const Fd fd(raw);
     if (S_ISREG(info.st_mode) && static_cast<std::uint64_t>(info.st_size) > limit_bytes)
-        return failure(ErrorCode::OutOfResources, "{} has {} bytes, more than the limit of {}", path.string(), info.st_size, limit_bytes);
+        return failure(ErrorCode::OutOfResources, "{} has {} bytes, more than the limit of {}", path.string(),
+                       info.st_size, limit_bytes);
     return read_all(fd.get(), path, limit_bytes);
 }
 
@@ -142,7 +143,9 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
     return file;
 }
 
-MappedFile::MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }
+MappedFile::MappedFile(MappedFile&& other) noexcept {
+    *this = std::move(other);
+}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
     if (this == &other) return *this;

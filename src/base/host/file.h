@@ -1,4 +1,5 @@
-// Files on the host: read whole or mapped, written by temporary file and rename so that a reader never sees half of one.
+// Files on the host: read whole or mapped, written by temporary file and rename so that a reader never sees half of
+// one.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,14 @@
 
 namespace talpa::host {
 
-/// The file's bytes. Errors name the path: NotFound, AccessFailed (a folder, no permission, a read error), OutOfResources
-/// when it is larger than `limit_bytes`.
-[[nodiscard]] Result<std::vector<std::uint8_t>> read_file(const std::filesystem::path& path, std::uint64_t limit_bytes = UINT64_MAX);
+/// The file's bytes. Errors name the path: NotFound, AccessFailed (a folder, no permission, a read error),
+/// OutOfResources when it is larger than `limit_bytes`.
+[[nodiscard]] Result<std::vector<std::uint8_t>> read_file(const std::filesystem::path& path,
+                                                          std::uint64_t limit_bytes = UINT64_MAX);
 [[nodiscard]] Result<std::string> read_text(const std::filesystem::path& path, std::uint64_t limit_bytes = UINT64_MAX);
 
-/// Writes `path` by a temporary file beside it and rename; on failure the old file is as it was and the temporary is gone.
+/// Writes `path` by a temporary file beside it and rename; on failure the old file is as it was and the temporary is
+/// gone.
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& path, Bytes bytes);
 [[nodiscard]] Result<void> write_text(const std::filesystem::path& path, std::string_view text);
 

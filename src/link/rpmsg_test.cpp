@@ -182,10 +182,10 @@ TEST_F(RpmsgDeviceTest, RingWrapsWithoutLosingAMessage) {
 TEST_F(RpmsgDeviceTest, NonsenseDescriptorsAreIgnored) {
     linux_.start();
     device_.service();
-    linux_.transmit.offer(0, 0x80000000, 64, 0);               // not the link's memory
-    linux_.transmit.offer(1, kVringBuffers.base, 100000, 0);   // longer than a buffer
-    linux_.transmit.offer(2, kVringBuffers.end() - 8, 64, 0);  // crosses the end
-    linux_.transmit.offer(3, kVringBuffers.base, 3, 0);        // no header
+    linux_.transmit.offer(200, 0x80000000, 64, 0);               // not the link's memory
+    linux_.transmit.offer(201, kVringBuffers.base, 100000, 0);   // longer than a buffer
+    linux_.transmit.offer(202, kVringBuffers.end() - 8, 64, 0);  // crosses the end
+    linux_.transmit.offer(203, kVringBuffers.base, 3, 0);        // no header
     linux_.say(0x401, 0x77, "to nobody");
     linux_.say(0x401, 0x400, "still here");
     device_.service();

@@ -1,0 +1,71 @@
+// The cycle estimate of one operation of a command stream, from its registers alone (ethos-u65, section 8). Rules and
+// what each rests on: docs/cycle-model.md. An estimate of the published model's kind, not a measurement of silicon.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "npu/operation.h"
+#include "npu_model/cycles/system_config.h"
+
+namespace talpa::npu_model {
+
+/// What an operation's time is spent on.
+enum class Bound : std::uint8_t {
+    None,     ///< costs nothing: a wait, STOP
+    Mac,      ///< the multipliers
+    Weights,  ///< the weight decoder: fewer than 32 positions a block (section 8.2)
+    Output,   ///< the output unit
+    Command,  ///< fetching and storing a block: latency that small blocks cannot hide
+    Sram,     ///< SRAM bandwidth
+    Dram,     ///< DRAM bandwidth
+    Dma,      ///< a copy
+};
+inline constexpr std::size_t kBounds = 8;
+/// "mac", "weights", …
+[[nodiscard]] const char* bound_name(Bound bound);
+
+/// Bytes moved in one memory. `useful` counts what is asked for; `bus` counts whole bursts, which is what costs time.
+struct Traffic {
+    std::uint64_t read_bytes = 0, write_bytes = 0;          ///< useful
+    std::uint64_t bus_read_bytes = 0, bus_write_bytes = 0;  ///< burst-rounded
+    std::uint64_t bursts = 0;
+
+    [[nodiscard]] std::uint64_t bytes() const { return read_bytes + write_bytes; }
+    [[nodiscard]] std::uint64_t bus_bytes() const { return bus_read_bytes + bus_write_bytes; }
+    Traffic& operator+=(const Traffic& other);
+};
+
+struct OperationCost {
+    std::uint64_t macs = 0;            ///< multiply-accumulates that the result needs
+    std::uint64_t mac_cycles = 0;      ///< the MAC unit alone, if weights were always there
+    std::uint64_t weight_cycles = 0;   ///< the MAC unit fed by the weight decoder; at least mac_cycles
+    std::uint64_t output_cycles = 0;   ///< the output unit alone
+    std::uint64_t command_cycles = 0;  ///< floor set by block fetch and store
+    std::uint64_t npu_cycles = 0;      ///< all of these together, overlapped block by block
+    std::array<std::uint64_t, kMemoryAreas> memory_cycles{};  ///< traffic over bandwidth
+    std::array<Traffic, kMemoryAreas> traffic{};
+    std::uint64_t blocks = 0;  ///< OFM blocks
+    std::uint64_t cycles = 0;  ///< the largest of npu_cycles and memory_cycles; a DMA: its copy
+    Bound bound = Bound::None;
+
+    [[nodiscard]] const Traffic& in(MemoryArea area) const { return traffic[index(area)]; }
+    /// Share of the MAC array's peak, 0..1.
+    [[nodiscard]] double utilisation(const SystemConfig& config) const {
+        return cycles == 0 ? 0.0
+                           : static_cast<double>(macs) / (static_cast<double>(cycles) * config.npu.macs_per_cycle);
+    }
+};
+
+/// The cost of an operation as if it ran alone. Any decoded operation is accepted; waits and STOP cost nothing.
+[[nodiscard]] OperationCost estimate(const npu::Operation& op, const SystemConfig& config = default_system_config());
+
+/// The IFM block that goes with an operation's OFM block (ethos-u65, section 9.4).
+struct BlockShape {
+    std::uint32_t height = 1, width = 1, depth = 1;
+    [[nodiscard]] std::uint64_t area() const { return std::uint64_t{height} * width; }
+    [[nodiscard]] std::uint64_t elements() const { return area() * depth; }
+};
+[[nodiscard]] BlockShape ifm_block(const npu::Operation& op);
+
+}  // namespace talpa::npu_model

@@ -134,15 +134,21 @@ Result<Operation> RegisterState::resolve(const Command& c) const {
         d.dst_region = static_cast<std::uint8_t>(dst & 7);
         d.src_internal = (src & 0x100) != 0;
         d.dst_internal = (dst & 0x100) != 0;
-        d.stride_mode = static_cast<std::uint8_t>((src >> 9) & 3);
-        if (d.stride_mode == 3) return reserved(c, "the stride mode of the DMA", 3);
-        d.size0 = get(Cmd0::DMA0_SIZE0);
-        d.size1 = get(Cmd0::DMA0_SIZE1);
+        d.src_stride_mode = static_cast<std::uint8_t>((src >> 9) & 3);
+        d.dst_stride_mode = static_cast<std::uint8_t>((dst >> 9) & 3);
+        if (d.src_stride_mode == 3 || d.dst_stride_mode == 3) return reserved(c, "the stride mode of the DMA", 3);
         d.src = get(Cmd1::DMA0_SRC).address();
         d.dst = get(Cmd1::DMA0_DST).address();
         d.length = get(Cmd1::DMA0_LEN).address();
-        d.skip0 = get(Cmd1::DMA0_SKIP0).signed_address();
-        d.skip1 = get(Cmd1::DMA0_SKIP1).signed_address();
+        const unsigned dimensions = d.src_stride_mode > d.dst_stride_mode ? d.src_stride_mode : d.dst_stride_mode;
+        if (dimensions >= 1) {
+            d.size0 = get(Cmd0::DMA0_SIZE0);
+            d.skip0 = get(Cmd1::DMA0_SKIP0).signed_address();
+        }
+        if (dimensions >= 2) {
+            d.size1 = get(Cmd0::DMA0_SIZE1);
+            d.skip1 = get(Cmd1::DMA0_SKIP1).signed_address();
+        }
         return op;
     }
     if (!is_kernel(op.kind)) return op;

@@ -10,12 +10,14 @@ namespace talpa::npu {
 
 inline constexpr unsigned kRegionCount = 8;
 inline constexpr unsigned kMaxCores = 2;
+inline constexpr unsigned kOpKindCount = 21;
 
 enum class OpKind : std::uint8_t {
     Conv, Depthwise, MaxPool, AvgPool, ReduceSum,                 // read a window of the IFM
     Mul, Add, Sub, Min, Max, Lrelu, Abs, Clz, Shr, Shl,           // elementwise
     Dma, DmaWait, KernelWait, PmuMask, Irq, Stop,                 // control
 };
+static_assert(static_cast<unsigned>(OpKind::Stop) + 1 == kOpKindCount);
 [[nodiscard]] constexpr bool is_elementwise(OpKind k) { return k >= OpKind::Mul && k <= OpKind::Shl; }
 [[nodiscard]] constexpr bool is_kernel(OpKind k) { return k <= OpKind::Shl; }  ///< a block operation
 [[nodiscard]] constexpr bool has_ifm2(OpKind k) {
@@ -73,6 +75,8 @@ struct FeatureMap {
                    ? start + std::int64_t{x} * stride_x + std::int64_t{c} * type.bytes
                    : start + std::int64_t{c / 16} * stride_c + (std::int64_t{x} * 16 + c % 16) * type.bytes;
     }
+
+    friend constexpr bool operator==(const FeatureMap&, const FeatureMap&) = default;
 };
 
 struct Kernel {
@@ -84,16 +88,22 @@ struct Kernel {
 
     [[nodiscard]] constexpr std::uint32_t dilated_height() const { return (height - 1) * dilation_y + 1; }
     [[nodiscard]] constexpr std::uint32_t dilated_width() const { return (width - 1) * dilation_x + 1; }
+
+    friend constexpr bool operator==(const Kernel&, const Kernel&) = default;
 };
 
 struct Padding {
     std::uint32_t top = 0, left = 0, right = 0, bottom = 0;
     [[nodiscard]] constexpr bool any() const { return (top | left | right | bottom) != 0; }
+
+    friend constexpr bool operator==(const Padding&, const Padding&) = default;
 };
 
 struct Scale {
     std::uint32_t multiplier = 0;
     std::uint8_t shift = 0;  ///< 0..63
+
+    friend constexpr bool operator==(const Scale&, const Scale&) = default;
 };
 
 struct Activation {
@@ -105,21 +115,27 @@ struct Activation {
     /// ACTIVATION_MIN/MAX as numbers, where the range they apply to is signed or not.
     [[nodiscard]] constexpr std::int32_t min(bool is_signed) const { return is_signed ? static_cast<std::int16_t>(raw_min) : raw_min; }
     [[nodiscard]] constexpr std::int32_t max(bool is_signed) const { return is_signed ? static_cast<std::int16_t>(raw_max) : raw_max; }
+
+    friend constexpr bool operator==(const Activation&, const Activation&) = default;
 };
 
 /// A range of bytes in a region.
 struct Range {
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
+
+    friend constexpr bool operator==(const Range&, const Range&) = default;
 };
 
 struct Dma {
     std::uint8_t src_region = 0, dst_region = 0;
     bool src_internal = false, dst_internal = false;  ///< SHRAM
-    std::uint8_t stride_mode = 0;                     ///< 0 1D, 1 2D, 2 3D
+    std::uint8_t src_stride_mode = 0, dst_stride_mode = 0;  ///< 0 1D (contiguous), 1 2D, 2 3D
     std::uint32_t size0 = 0, size1 = 0;               ///< rows and planes of 2D and 3D
-    std::uint64_t src = 0, dst = 0, length = 0;
-    std::int64_t skip0 = 0, skip1 = 0;
+    std::uint64_t src = 0, dst = 0, length = 0;       ///< length: of a row in 2D and 3D
+    std::int64_t skip0 = 0, skip1 = 0;                ///< bytes left out after a row, after a plane's rows
+
+    friend constexpr bool operator==(const Dma&, const Dma&) = default;
 };
 
 /// One operation, all its registers resolved.
@@ -158,6 +174,8 @@ struct Operation {
     std::uint16_t ib_end = 0, ab_start = 0, ifm2_ib_start = 0;
 
     Dma dma;
+
+    friend constexpr bool operator==(const Operation&, const Operation&) = default;
 };
 
 }  // namespace talpa::npu

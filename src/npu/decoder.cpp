@@ -140,12 +140,11 @@ Result<Operation> RegisterState::resolve(const Command& c) const {
         d.src = get(Cmd1::DMA0_SRC).address();
         d.dst = get(Cmd1::DMA0_DST).address();
         d.length = get(Cmd1::DMA0_LEN).address();
-        const unsigned dimensions = d.src_stride_mode > d.dst_stride_mode ? d.src_stride_mode : d.dst_stride_mode;
-        if (dimensions >= 1) {
+        if (d.dimensions() >= 1) {
             d.size0 = get(Cmd0::DMA0_SIZE0);
             d.skip0 = get(Cmd1::DMA0_SKIP0).signed_address();
         }
-        if (dimensions >= 2) {
+        if (d.dimensions() >= 2) {
             d.size1 = get(Cmd0::DMA0_SIZE1);
             d.skip1 = get(Cmd1::DMA0_SKIP1).signed_address();
         }

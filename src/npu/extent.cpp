@@ -135,7 +135,7 @@ Extent hull(const FeatureMap& fm) {
 namespace {
 
 Box dma_box(const Dma& dma, std::uint64_t address, unsigned mode) {
-    const unsigned dimensions = dma.src_stride_mode > dma.dst_stride_mode ? dma.src_stride_mode : dma.dst_stride_mode;
+    const unsigned dimensions = dma.dimensions();
     const auto length = static_cast<std::int64_t>(dma.length);
     const std::int64_t rows = dimensions >= 1 ? dma.size0 : 1, planes = dimensions >= 2 ? dma.size1 : 1;
     Box box;

@@ -135,6 +135,10 @@ struct Dma {
     std::uint64_t src = 0, dst = 0, length = 0;       ///< length: of a row in 2D and 3D
     std::int64_t skip0 = 0, skip1 = 0;                ///< bytes left out after a row, after a plane's rows
 
+    /// 0, 1 or 2 strided dimensions: of the side that has more.
+    [[nodiscard]] constexpr unsigned dimensions() const {
+        return src_stride_mode > dst_stride_mode ? src_stride_mode : dst_stride_mode;
+    }
     friend constexpr bool operator==(const Dma&, const Dma&) = default;
 };
 

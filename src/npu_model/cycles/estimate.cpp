@@ -218,10 +218,10 @@ void constant_traffic(OperationCost& cost, const npu::Operation& op, const Syste
 void copy_operation(OperationCost& cost, const npu::Operation& op, const SystemConfig& config) {
     const npu::Dma& dma = op.dma;
     std::uint64_t bytes = dma.length;
-    if (dma.stride_mode >= 1) bytes *= std::max(dma.size0, 1u);
-    if (dma.stride_mode >= 2) bytes *= std::max(dma.size1, 1u);
+    if (dma.dimensions() >= 1) bytes *= std::max(dma.size0, 1u);
+    if (dma.dimensions() >= 2) bytes *= std::max(dma.size1, 1u);
     const auto run =
-        static_cast<std::uint32_t>(std::clamp<std::uint64_t>(dma.stride_mode == 0 ? bytes : dma.length, 1, 1u << 16));
+        static_cast<std::uint32_t>(std::clamp<std::uint64_t>(dma.dimensions() == 0 ? bytes : dma.length, 1, 1u << 16));
     double from = 0, to = 0;
     if (!dma.src_internal) {
         const MemoryArea area = config.area_of(dma.src_region);

@@ -6,7 +6,7 @@
 
 #include "npu/device.h"
 #include "npu/hardware.h"
-#include "npu/streams_for_test.h"
+#include "npu/host/streams_for_test.h"
 
 namespace talpa::npu {
 namespace {

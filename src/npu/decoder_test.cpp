@@ -7,12 +7,19 @@
 namespace talpa::npu {
 namespace {
 
-std::uint32_t cmd0(auto code, unsigned parameter) { return static_cast<std::uint32_t>(code) | (parameter << 16); }
+std::uint32_t cmd0(auto code, unsigned parameter) {
+    return static_cast<std::uint32_t>(code) | (parameter << 16);
+}
 
 TEST(Decoder, KeepsRegistersAcrossOperations) {
-    const std::vector<std::uint32_t> words{
-        cmd0(Cmd0::OFM_HEIGHT_M1, 3), cmd0(Cmd0::OFM_WIDTH_M1, 4), cmd0(Cmd0::OFM_DEPTH_M1, 15), cmd0(Cmd0::IFM_DEPTH_M1, 7),
-        cmd0(Op::POOL, 0),            cmd0(Cmd0::OFM_WIDTH_M1, 8), cmd0(Op::POOL, 1),           cmd0(Op::STOP, 0xFFFF)};
+    const std::vector<std::uint32_t> words{cmd0(Cmd0::OFM_HEIGHT_M1, 3),
+                                           cmd0(Cmd0::OFM_WIDTH_M1, 4),
+                                           cmd0(Cmd0::OFM_DEPTH_M1, 15),
+                                           cmd0(Cmd0::IFM_DEPTH_M1, 7),
+                                           cmd0(Op::POOL, 0),
+                                           cmd0(Cmd0::OFM_WIDTH_M1, 8),
+                                           cmd0(Op::POOL, 1),
+                                           cmd0(Op::STOP, 0xFFFF)};
     Decoder decoder{words};
     const auto first = decoder.next().value().value();
     EXPECT_EQ(first.kind, OpKind::MaxPool);

@@ -5,7 +5,7 @@
 #include "base/core/checked_math.h"
 #include "base/host/json.h"
 #include "npu/extent.h"
-#include "npu/streams_for_test.h"
+#include "npu/host/streams_for_test.h"
 
 namespace talpa::npu {
 namespace {

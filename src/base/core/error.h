@@ -82,7 +82,7 @@ struct ErrorArg {
 }
 
 struct Error {
-    static constexpr std::size_t kMaxArgs = 5;
+    static constexpr std::size_t kMaxArgs = 6;
 
     ErrorCode code = ErrorCode::Internal;
     std::uint8_t arg_count = 0;

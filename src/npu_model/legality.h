@@ -1,0 +1,18 @@
+// What no compiler may ask of the hardware (ethos-u65, sections 1, 2.5, 4 and 6): the model refuses such programs
+// loudly, since what silicon would do is not known.
+#pragma once
+
+#include "base/core/error.h"
+#include "npu/hardware.h"
+#include "npu/operation.h"
+
+namespace talpa::npu_model {
+
+/// Errors: CommandStream, naming the operation, its offset and the rule; NotSupported for what hardware may do but no
+/// description of it exists (fp16 accumulators, tanh and sigmoid on 8 or 32 bits).
+[[nodiscard]] Result<void> check_legal(const npu::Operation& op, const npu::Hardware& hardware);
+
+/// Multiply-accumulates, elements and bytes that the operation handles, saturating: what the work limit counts.
+[[nodiscard]] std::uint64_t work_of(const npu::Operation& op);
+
+}  // namespace talpa::npu_model

@@ -14,7 +14,7 @@ std::uint32_t cmd0(auto code, unsigned parameter) {
 TEST(Decoder, KeepsRegistersAcrossOperations) {
     const std::vector<std::uint32_t> words{cmd0(Cmd0::OFM_HEIGHT_M1, 3),
                                            cmd0(Cmd0::OFM_WIDTH_M1, 4),
-                                           cmd0(Cmd0::OFM_DEPTH_M1, 15),
+                                           cmd0(Cmd0::OFM_DEPTH_M1, 7),
                                            cmd0(Cmd0::IFM_DEPTH_M1, 7),
                                            cmd0(Op::POOL, 0),
                                            cmd0(Cmd0::OFM_WIDTH_M1, 8),

@@ -1,5 +1,6 @@
-// What one operation of a command stream does, with every register resolved: what the decoder hands to the functional model,
-// the cycle model, the hazard checker, the bounds scan and the reports. Freestanding. (ethos-u65, sections 3 to 6)
+// What one operation of a command stream does, with every register resolved: what the decoder hands to the functional
+// model, the cycle model, the hazard checker, the bounds scan and the reports. Freestanding. (ethos-u65, sections 3 to
+// 6)
 #pragma once
 
 #include <array>
@@ -13,17 +14,41 @@ inline constexpr unsigned kMaxCores = 2;
 inline constexpr unsigned kOpKindCount = 21;
 
 enum class OpKind : std::uint8_t {
-    Conv, Depthwise, MaxPool, AvgPool, ReduceSum,                 // read a window of the IFM
-    Mul, Add, Sub, Min, Max, Lrelu, Abs, Clz, Shr, Shl,           // elementwise
-    Dma, DmaWait, KernelWait, PmuMask, Irq, Stop,                 // control
+    Conv,
+    Depthwise,
+    MaxPool,
+    AvgPool,
+    ReduceSum,  // read a window of the IFM
+    Mul,
+    Add,
+    Sub,
+    Min,
+    Max,
+    Lrelu,
+    Abs,
+    Clz,
+    Shr,
+    Shl,  // elementwise
+    Dma,
+    DmaWait,
+    KernelWait,
+    PmuMask,
+    Irq,
+    Stop,  // control
 };
 static_assert(static_cast<unsigned>(OpKind::Stop) + 1 == kOpKindCount);
-[[nodiscard]] constexpr bool is_elementwise(OpKind k) { return k >= OpKind::Mul && k <= OpKind::Shl; }
-[[nodiscard]] constexpr bool is_kernel(OpKind k) { return k <= OpKind::Shl; }  ///< a block operation
+[[nodiscard]] constexpr bool is_elementwise(OpKind k) {
+    return k >= OpKind::Mul && k <= OpKind::Shl;
+}
+[[nodiscard]] constexpr bool is_kernel(OpKind k) {
+    return k <= OpKind::Shl;
+}  ///< a block operation
 [[nodiscard]] constexpr bool has_ifm2(OpKind k) {
     return is_elementwise(k) && k != OpKind::Lrelu && k != OpKind::Abs && k != OpKind::Clz;
 }
-[[nodiscard]] constexpr bool has_weights(OpKind k) { return k == OpKind::Conv || k == OpKind::Depthwise; }
+[[nodiscard]] constexpr bool has_weights(OpKind k) {
+    return k == OpKind::Conv || k == OpKind::Depthwise;
+}
 /// "CONV", "DEPTHWISE", "POOL_MAX", "ADD" …
 [[nodiscard]] const char* op_kind_name(OpKind kind);
 
@@ -51,7 +76,7 @@ struct FeatureMap {
     Layout layout = Layout::Nhwc;
     std::uint8_t region = 0;
     std::int32_t zero_point = 0;
-    std::uint32_t height = 0, width = 0, depth = 0;     ///< IFM: what the operation reads (section 4.2), before upscaling
+    std::uint32_t height = 0, width = 0, depth = 0;  ///< IFM: what the operation reads (section 4.2), before upscaling
     std::uint32_t height0 = 0, height1 = 0, width0 = 0;  ///< sizes of tiles 0 and 1 (registers + 1)
     std::array<std::uint64_t, 4> base{};                 ///< offsets in the region
     std::int64_t stride_x = 0, stride_y = 0, stride_c = 0;
@@ -80,10 +105,10 @@ struct FeatureMap {
 };
 
 struct Kernel {
-    std::uint32_t height = 1, width = 1;        ///< undilated
+    std::uint32_t height = 1, width = 1;  ///< undilated
     std::uint8_t stride_y = 1, stride_x = 1;
     std::uint8_t dilation_y = 1, dilation_x = 1;
-    bool part_kernel_first = false;             ///< weight order; ignored for depthwise
+    bool part_kernel_first = false;  ///< weight order; ignored for depthwise
     bool decompose_4x4 = false;
 
     [[nodiscard]] constexpr std::uint32_t dilated_height() const { return (height - 1) * dilation_y + 1; }
@@ -108,13 +133,17 @@ struct Scale {
 
 struct Activation {
     enum class Function : std::uint8_t { None, Tanh, Sigmoid, Lut } function = Function::None;
-    std::uint8_t lut_slot = 0;      ///< 0..7
-    std::uint8_t clip_range = 0;    ///< 0 OFM precision, 2 uint8, 3 int8, 5 int16
+    std::uint8_t lut_slot = 0;               ///< 0..7
+    std::uint8_t clip_range = 0;             ///< 0 OFM precision, 2 uint8, 3 int8, 5 int16
     std::uint16_t raw_min = 0, raw_max = 0;  ///< signed for signed ranges
 
     /// ACTIVATION_MIN/MAX as numbers, where the range they apply to is signed or not.
-    [[nodiscard]] constexpr std::int32_t min(bool is_signed) const { return is_signed ? static_cast<std::int16_t>(raw_min) : raw_min; }
-    [[nodiscard]] constexpr std::int32_t max(bool is_signed) const { return is_signed ? static_cast<std::int16_t>(raw_max) : raw_max; }
+    [[nodiscard]] constexpr std::int32_t min(bool is_signed) const {
+        return is_signed ? static_cast<std::int16_t>(raw_min) : raw_min;
+    }
+    [[nodiscard]] constexpr std::int32_t max(bool is_signed) const {
+        return is_signed ? static_cast<std::int16_t>(raw_max) : raw_max;
+    }
 
     friend constexpr bool operator==(const Activation&, const Activation&) = default;
 };
@@ -129,11 +158,11 @@ struct Range {
 
 struct Dma {
     std::uint8_t src_region = 0, dst_region = 0;
-    bool src_internal = false, dst_internal = false;  ///< SHRAM
+    bool src_internal = false, dst_internal = false;        ///< SHRAM
     std::uint8_t src_stride_mode = 0, dst_stride_mode = 0;  ///< 0 1D (contiguous), 1 2D, 2 3D
-    std::uint32_t size0 = 0, size1 = 0;               ///< rows and planes of 2D and 3D
-    std::uint64_t src = 0, dst = 0, length = 0;       ///< length: of a row in 2D and 3D
-    std::int64_t skip0 = 0, skip1 = 0;                ///< bytes left out after a row, after a plane's rows
+    std::uint32_t size0 = 0, size1 = 0;                     ///< rows and planes of 2D and 3D
+    std::uint64_t src = 0, dst = 0, length = 0;             ///< length: of a row in 2D and 3D
+    std::int64_t skip0 = 0, skip1 = 0;                      ///< bytes left out after a row, after a plane's rows
 
     /// 0, 1 or 2 strided dimensions: of the side that has more.
     [[nodiscard]] constexpr unsigned dimensions() const {
@@ -153,18 +182,18 @@ struct Operation {
     bool ifm2_broadcast_h = false, ifm2_broadcast_w = false, ifm2_broadcast_c = false;
     bool operands_reversed = false;  ///< operand A is IFM2
     bool ifm2_is_scalar = false;
-    std::int32_t ifm2_scalar = 0;    ///< in IFM2's type
+    std::int32_t ifm2_scalar = 0;  ///< in IFM2's type
     OperandScaling operand_scaling = OperandScaling::OpaOpb16;
     Rounding ifm_rounding = Rounding::Tfl;
-    Scale opa_scale;
+    Scale opa_scale;  ///< with opb_scale: of ADD and SUB
     std::uint32_t opb_scale = 0;
     // Windows
     Kernel kernel;
     Padding padding;
     Upscale upscale = Upscale::None;
     // Output
-    bool ofm_global_scale = false;   ///< OFM_PRECISION[8]: ofm_scale, else per-channel records
-    Scale ofm_scale;
+    bool ofm_global_scale = false;  ///< OFM_PRECISION[8]: ofm_scale, else per-channel records
+    Scale ofm_scale;                ///< zero without ofm_global_scale
     Rounding ofm_rounding = Rounding::Tfl;
     Activation activation;
     AccFormat acc_format = AccFormat::Int32;

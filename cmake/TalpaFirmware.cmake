@@ -10,3 +10,7 @@ talpa_library(npu DEPS base/core)
 talpa_library(pte DEPS base/core)
 talpa_library(link DEPS base/core)
 talpa_library(runtime DEPS pte npu)
+
+# The firmware. Its chip-independent part (firmware/*.cpp) is tested on the host; firmware/chip/ is for this core only.
+talpa_library(firmware DEPS runtime link npu)
+target_compile_options(talpa_firmware PRIVATE -fno-tree-loop-distribute-patterns)  # memcpy must not become a call of itself

@@ -1,0 +1,20 @@
+// Time: a millisecond tick (SysTick) and a cycle counter (DWT).
+#pragma once
+
+#include <cstdint>
+
+namespace talpa::firmware {
+
+/// Core clock that the vendor's SDK sets; times derived from cycles rest on it. (imx93-remoteproc, section 1.5)
+inline constexpr std::uint32_t kCoreHz = 200'000'000;
+
+void clock_start();
+/// Milliseconds since clock_start.
+[[nodiscard]] std::uint32_t clock_ms();
+/// Core cycles, modulo 2^32 (21 s).
+[[nodiscard]] std::uint32_t clock_cycles();
+[[nodiscard]] constexpr std::uint32_t cycles_to_us(std::uint32_t cycles) {
+    return cycles / (kCoreHz / 1'000'000);
+}
+
+}  // namespace talpa::firmware

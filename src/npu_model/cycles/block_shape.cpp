@@ -26,8 +26,7 @@ BlockShape ifm_block(const npu::Operation& op) {
     BlockShape block;
     block.height = extent(op.block_height, op.kernel.stride_y, op.kernel.dilated_height(), op.upscale);
     block.width = extent(op.block_width, op.kernel.stride_x, op.kernel.dilated_width(), op.upscale);
-    const bool reduces_depth = op.kind == npu::OpKind::Conv || op.kind == npu::OpKind::ReduceSum;
-    if (!reduces_depth)
+    if (!reduces_depth(op.kind))
         block.depth = op.block_depth;
     else if (op.ifm.type.bytes == 1)
         block.depth = round_up(std::min(op.ifm.depth, op.kernel.part_kernel_first ? 16u : 32u), 8);

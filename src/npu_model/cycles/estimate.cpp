@@ -2,6 +2,7 @@
 // to 8.4).
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "npu_model/cycles/operation_cost.h"
 #include "npu_model/cycles/transfer.h"
@@ -11,20 +12,9 @@ namespace {
 
 using npu::OpKind;
 
-constexpr std::uint64_t div_up(std::uint64_t a, std::uint64_t b) {
-    return (a + b - 1) / b;
-}
-constexpr std::uint64_t round_up(std::uint64_t a, std::uint64_t b) {
-    return div_up(a, b) * b;
-}
-
 bool pools(OpKind k) {
     return k == OpKind::MaxPool || k == OpKind::AvgPool;
 }
-bool reduces_depth(OpKind k) {
-    return k == OpKind::Conv || k == OpKind::ReduceSum;
-}
-
 BlockShape clip(const BlockShape& block, const npu::FeatureMap& fm) {
     return {std::min(block.height, fm.height), std::min(block.width, fm.width), std::min(block.depth, fm.depth)};
 }
@@ -35,7 +25,7 @@ struct Ublocks {
     double blocks = 1;
 };
 
-Ublocks ublocks(const npu::Operation& op, const BlockShape& block, const NpuConfig& npu) {
+Ublocks ublocks(const npu::Operation& op, const BlockShape& block, const npu::Hardware& npu) {
     std::uint32_t height = npu.ublock_height, width = npu.ublock_width;
     // A single row uses the four positions of a 2 x 2 ublock as 1 x 4 (section 8.2).
     if (height == 2 && op.kind == OpKind::Conv && op.ofm.height == 1 && op.kernel.height == 1 &&
@@ -59,14 +49,13 @@ struct MacCycles {
 
 // One OFM block, all its sub-kernels of at most 8 x 8 and IFM depth blocks (section 8.2).
 MacCycles mac_cycles_per_block(const npu::Operation& op, const Ublocks& u, const BlockShape& ifm,
-                               const NpuConfig& npu) {
+                               const npu::Hardware& npu) {
     constexpr std::uint32_t kSub = 8;
     const std::uint64_t weight_step = 4ull * npu.ublock_depth;  // 32: bringing 8 x 8 weights
     const bool part_kernel = op.kind == OpKind::Conv && op.kernel.part_kernel_first;
     const bool acc40 = op.acc_format == npu::AccFormat::Int40;
     const std::uint64_t ifm_bytes = op.ifm.type.bytes;
-    const std::uint64_t pipeline =
-        npu.macs_per_cycle == 32 ? (acc40 ? 7 : 3) : (acc40 && npu.macs_per_cycle <= 128 ? 3 : 2);
+    const std::uint64_t pipeline = npu.macs == 32 ? (acc40 ? 7 : 3) : (acc40 && npu.macs <= 128 ? 3 : 2);
     MacCycles total;
     for (std::uint32_t y = 0; y < op.kernel.height; y += kSub) {
         for (std::uint32_t x = 0; x < op.kernel.width; x += kSub) {
@@ -118,38 +107,46 @@ double output_cycles_per_element(const npu::Operation& op, const NpuConfig& npu)
     return std::max(output, table ? npu.activation.lut : npu.activation.none);
 }
 
-// Latency and bytes of fetching one block's inputs and storing its output: what the command queue must issue for each
-// block.
-double block_memory_cycles(const npu::Operation& op, const BlockShape& ifm, const SystemConfig& config) {
-    const auto transfer = [&](const npu::FeatureMap& fm, const BlockShape& block, Direction direction) {
-        const MemoryTiming& memory = config.timing(config.area_of(fm.region));
-        const std::uint64_t bytes = clip(block, fm).elements() * fm.type.bytes;
-        const std::uint64_t bus = bus_bytes(bytes, run_bytes(fm, block, direction, config.npu.cores), memory);
-        return std::floor(static_cast<double>(bus) / memory.bytes_per_cycle) +
-               (direction == Direction::Read ? memory.read_latency : memory.write_latency);
-    };
-    double fetch = transfer(op.ifm, ifm, Direction::Read);
-    if (npu::has_ifm2(op.kind) && !op.ifm2_is_scalar) fetch = std::max(fetch, transfer(op.ifm2, ifm, Direction::Read));
-    return fetch + transfer(op.ofm, {op.block_height, op.block_width, op.block_depth}, Direction::Write);
+// Cycles to fetch the inputs of one block, or to store its output: latency, and bursts over bandwidth.
+std::uint64_t block_transfer(const npu::FeatureMap& fm, const BlockShape& block, Direction direction,
+                             const SystemConfig& config) {
+    const MemoryTiming& memory = config.timing(config.area_of(fm.region));
+    const std::uint64_t bytes = clip(block, fm).elements() * fm.type.bytes;
+    const std::uint64_t bus = bus_bytes(bytes, run_bytes(fm, block, direction, config.npu.hardware->cores), memory);
+    return static_cast<std::uint64_t>(static_cast<double>(bus) / memory.bytes_per_cycle) +
+           (direction == Direction::Read ? memory.read_latency : memory.write_latency);
 }
 
-std::uint64_t stored_elements(const npu::FeatureMap& fm) {
-    const std::uint64_t depth = fm.layout == npu::Layout::Nhcwb16 ? round_up(fm.depth, 16) : fm.depth;
-    return depth * fm.height * fm.width;
+struct BlockMemory {
+    std::uint64_t fetch = 0, store = 0;
+};
+
+BlockMemory block_memory(const npu::Operation& op, const SystemConfig& config) {
+    const BlockShape ifm = ifm_block(op);
+    BlockMemory m;
+    m.fetch = block_transfer(op.ifm, ifm, Direction::Read, config);
+    if (npu::has_ifm2(op.kind) && !op.ifm2_is_scalar)
+        m.fetch = std::max(m.fetch, block_transfer(op.ifm2, ifm, Direction::Read, config));
+    m.store = block_transfer(op.ofm, {op.block_height, op.block_width, op.block_depth}, Direction::Write, config);
+    return m;
 }
 
 void mac_operation(OperationCost& cost, const npu::Operation& op, const SystemConfig& config) {
     const BlockShape ifm = clip(ifm_block(op), op.ifm);
     const BlockShape ofm = clip({op.block_height, op.block_width, op.block_depth}, op.ofm);
-    const Ublocks u = ublocks(op, ofm, config.npu);
-    const MacCycles mac = mac_cycles_per_block(op, u, ifm, config.npu);
+    const Ublocks u = ublocks(op, ofm, *config.npu.hardware);
+    const MacCycles mac = mac_cycles_per_block(op, u, ifm, *config.npu.hardware);
     const double output = std::ceil(output_cycles_per_element(op, config.npu) * static_cast<double>(ofm.elements()));
     double bias = 0;
     if (npu::has_weights(op.kind) && op.scales[0].size != 0)
         bias = 10.0 * ofm.depth * config.timing(config.area_of(op.scale_region)).read_latency / 256;
     const double out = std::max(output, bias);
     const auto macs = static_cast<double>(mac.weighted);
-    const double command = (block_memory_cycles(op, ifm_block(op), config) + macs + out) / 4;
+    // Fetching block n + 1 overlaps storing block n - 1; what they differ by is left to wait for, by one of four.
+    const BlockMemory memory = block_memory(op, config);
+    const auto waiting =
+        static_cast<double>(std::max(memory.fetch, memory.store) - std::min(memory.fetch, memory.store));
+    const double command = ((u.blocks > 1 ? waiting : 0) + macs + out) / 4;
     const double slow = std::max({macs, out, command});
     const double fast = std::max(std::min(macs, out), command);
 
@@ -158,8 +155,11 @@ void mac_operation(OperationCost& cost, const npu::Operation& op, const SystemCo
     cost.weight_cycles = static_cast<std::uint64_t>(macs * u.blocks);
     cost.output_cycles = static_cast<std::uint64_t>(out * u.blocks);
     cost.command_cycles = static_cast<std::uint64_t>(command * u.blocks);
-    cost.npu_cycles = static_cast<std::uint64_t>(slow * u.blocks + fast);
+    cost.fill_cycles = memory.fetch;
+    cost.drain_cycles = memory.store;
+    cost.npu_cycles = static_cast<std::uint64_t>(slow * u.blocks + fast) + memory.fetch + memory.store;
 
+    if (is_transposing_copy(op)) return;
     cost.macs = std::uint64_t{op.kernel.height} * op.kernel.width * op.ofm.height * op.ofm.width * op.ofm.depth;
     if (reduces_depth(op.kind)) cost.macs *= op.ifm.depth;
 }
@@ -168,7 +168,9 @@ void elementwise_operation(OperationCost& cost, const npu::Operation& op, const 
     const BlockShape block{op.block_height, op.block_width, op.block_depth};
     const auto elements = static_cast<double>(stored_elements(op.ofm));
     const double rate = output_cycles_per_element(op, config.npu);
-    const double command = (block_memory_cycles(op, block, config) / static_cast<double>(block.elements()) + rate) / 4;
+    const BlockMemory memory = block_memory(op, config);
+    const auto busy = static_cast<double>(std::max(memory.fetch, memory.store));
+    const double command = (busy / static_cast<double>(block.elements()) + rate) / 4;
     cost.blocks =
         div_up(op.ofm.height, block.height) * div_up(op.ofm.width, block.width) * div_up(op.ofm.depth, block.depth);
     cost.output_cycles = static_cast<std::uint64_t>(std::ceil(rate * elements));
@@ -176,80 +178,20 @@ void elementwise_operation(OperationCost& cost, const npu::Operation& op, const 
     cost.npu_cycles = std::max(cost.output_cycles, cost.command_cycles);
 }
 
-void feature_map_traffic(OperationCost& cost, const npu::Operation& op, const SystemConfig& config) {
-    const BlockShape ifm = ifm_block(op), ofm{op.block_height, op.block_width, op.block_depth};
-    const std::uint32_t cores = config.npu.cores;
-    std::uint64_t ifm_elements = stored_elements(op.ifm), ifm2_elements = 0;
-    if (npu::is_elementwise(op.kind)) {
-        if (npu::has_ifm2(op.kind) && !op.ifm2_is_scalar) ifm2_elements = stored_elements(op.ifm2);
-    } else {
-        // A block's input is fetched again for every OFM block that needs it, and for every sub-kernel.
-        const BlockShape in = clip(ifm, op.ifm), out = clip(ofm, op.ofm);
-        const std::uint64_t depth = op.ifm.layout == npu::Layout::Nhcwb16 ? round_up(op.ifm.depth, 16) : op.ifm.depth;
-        const std::uint64_t sub_kernels = div_up(op.kernel.height, 8) * div_up(op.kernel.width, 8);
-        std::uint64_t blocks = div_up(op.ofm.height, out.height) * div_up(op.ofm.width, out.width);
-        if (reduces_depth(op.kind)) blocks *= div_up(op.ofm.depth, out.depth);
-        ifm_elements = in.area() * depth * sub_kernels * blocks;
-    }
-    add_transfer(cost, config.area_of(op.ifm.region), Direction::Read, ifm_elements * op.ifm.type.bytes,
-                 run_bytes(op.ifm, ifm, Direction::Read, cores), config);
-    if (ifm2_elements != 0)
-        add_transfer(cost, config.area_of(op.ifm2.region), Direction::Read, ifm2_elements * op.ifm2.type.bytes,
-                     run_bytes(op.ifm2, ifm, Direction::Read, cores), config);
-    add_transfer(cost, config.area_of(op.ofm.region), Direction::Write, stored_elements(op.ofm) * op.ofm.type.bytes,
-                 run_bytes(op.ofm, ofm, Direction::Write, cores), config);
-}
-
-// Weights and scales are contiguous, and read again for every block in height and width.
-void constant_traffic(OperationCost& cost, const npu::Operation& op, const SystemConfig& config) {
-    if (!npu::has_weights(op.kind)) return;
-    const std::uint64_t passes = div_up(op.ofm.height, std::min(op.block_height, op.ofm.height)) *
-                                 div_up(op.ofm.width, std::min(op.block_width, op.ofm.width));
-    for (unsigned core = 0; core < npu::kMaxCores; ++core) {
-        if (op.weights[core].size != 0)
-            add_transfer(cost, config.area_of(op.weight_region), Direction::Read, passes * op.weights[core].size,
-                         1u << 16, config);
-        if (op.scales[core].size != 0)
-            add_transfer(cost, config.area_of(op.scale_region), Direction::Read, passes * op.scales[core].size,
-                         1u << 16, config);
-    }
-}
-
-void copy_operation(OperationCost& cost, const npu::Operation& op, const SystemConfig& config) {
-    const npu::Dma& dma = op.dma;
-    std::uint64_t bytes = dma.length;
-    if (dma.dimensions() >= 1) bytes *= std::max(dma.size0, 1u);
-    if (dma.dimensions() >= 2) bytes *= std::max(dma.size1, 1u);
-    const auto run =
-        static_cast<std::uint32_t>(std::clamp<std::uint64_t>(dma.dimensions() == 0 ? bytes : dma.length, 1, 1u << 16));
-    double from = 0, to = 0;
-    if (!dma.src_internal) {
-        const MemoryArea area = config.area_of(dma.src_region);
-        from = static_cast<double>(add_transfer(cost, area, Direction::Read, bytes, run, config)) /
-                   config.timing(area).bytes_per_cycle +
-               config.timing(area).read_latency;
-    }
-    if (!dma.dst_internal) {
-        const MemoryArea area = config.area_of(dma.dst_region);
-        to = static_cast<double>(add_transfer(cost, area, Direction::Write, bytes, run, config)) /
-                 config.timing(area).bytes_per_cycle +
-             config.timing(area).write_latency;
-    }
-    cost.cycles = static_cast<std::uint64_t>(std::max(from, to));
-    cost.bound = Bound::Dma;
-}
-
-Bound bound_of(const OperationCost& c) {
-    const std::uint64_t sram = c.memory_cycles[index(MemoryArea::Sram)],
-                        dram = c.memory_cycles[index(MemoryArea::Dram)];
-    if (dram > c.npu_cycles && dram >= sram) return Bound::Dram;
-    if (sram > c.npu_cycles) return Bound::Sram;
-    if (c.command_cycles >= std::max(c.weight_cycles, c.output_cycles)) return Bound::Command;
-    if (c.output_cycles >= c.weight_cycles) return Bound::Output;
-    return c.weight_cycles > c.mac_cycles ? Bound::Weights : Bound::Mac;
+void count_memory_cycles(OperationCost& cost, const SystemConfig& config) {
+    for (std::size_t area = 0; area < kMemoryAreas; ++area)
+        cost.memory_cycles[area] = static_cast<std::uint64_t>(static_cast<double>(cost.traffic[area].bus_bytes()) /
+                                                              config.memory[area].bytes_per_cycle);
 }
 
 }  // namespace
+
+bool is_transposing_copy(const npu::Operation& op) {
+    const bool copies = op.kind == OpKind::AvgPool && op.kernel.height == 1 && op.kernel.width == 1 &&
+                        op.kernel.stride_x == 1 && op.kernel.stride_y == 1;
+    const auto permuted = [](const npu::FeatureMap& fm) { return std::abs(fm.stride_y) < std::abs(fm.stride_x); };
+    return copies && op.ofm.height > 1 && op.ofm.width > 1 && permuted(op.ofm) != permuted(op.ifm);
+}
 
 const char* bound_name(Bound bound) {
     static constexpr const char* kNames[] = {"none", "mac", "weights", "output", "command", "sram", "dram", "dma"};
@@ -265,10 +207,27 @@ Traffic& Traffic::operator+=(const Traffic& o) {
     return *this;
 }
 
+void settle(OperationCost& c) {
+    const std::uint64_t sram = c.memory_cycles[index(MemoryArea::Sram)],
+                        dram = c.memory_cycles[index(MemoryArea::Dram)];
+    c.cycles = std::max({c.npu_cycles, sram, dram});
+    if (dram > c.npu_cycles && dram >= sram)
+        c.bound = Bound::Dram;
+    else if (sram > c.npu_cycles)
+        c.bound = Bound::Sram;
+    else if (std::max(c.command_cycles, c.fill_cycles + c.drain_cycles) >= std::max(c.weight_cycles, c.output_cycles))
+        c.bound = Bound::Command;
+    else if (c.output_cycles >= c.weight_cycles)
+        c.bound = Bound::Output;
+    else
+        c.bound = c.weight_cycles > c.mac_cycles ? Bound::Weights : Bound::Mac;
+}
+
 OperationCost estimate(const npu::Operation& op, const SystemConfig& config) {
     OperationCost cost;
     if (op.kind == OpKind::Dma) {
         copy_operation(cost, op, config);
+        count_memory_cycles(cost, config);
         return cost;
     }
     if (!npu::is_kernel(op.kind)) return cost;
@@ -278,11 +237,8 @@ OperationCost estimate(const npu::Operation& op, const SystemConfig& config) {
         mac_operation(cost, op, config);
     feature_map_traffic(cost, op, config);
     constant_traffic(cost, op, config);
-    for (std::size_t area = 0; area < kMemoryAreas; ++area)
-        cost.memory_cycles[area] = static_cast<std::uint64_t>(static_cast<double>(cost.traffic[area].bus_bytes()) /
-                                                              config.memory[area].bytes_per_cycle);
-    cost.cycles = std::max({cost.npu_cycles, cost.memory_cycles[0], cost.memory_cycles[1]});
-    cost.bound = bound_of(cost);
+    count_memory_cycles(cost, config);
+    settle(cost);
     return cost;
 }
 

@@ -1,70 +1,59 @@
 #include "npu_model/cycles/network_cost.h"
 
-#include <algorithm>
+#include <cmath>
+
+#include "npu_model/cycles/timeline.h"
 
 namespace talpa::npu_model {
 namespace {
 
-// One of the two units that work off the stream: kernels, or DMA. `ends` holds the end of every job issued so far, in
-// order.
-class Unit {
-  public:
-    explicit Unit(std::size_t queue) : queue_(queue) {}
-
-    /// Issues a job no earlier than `ready`; returns when it starts.
-    std::uint64_t issue(std::uint64_t ready, std::uint64_t cycles) {
-        const std::uint64_t start = std::max(ready, free_);
-        free_ = start + cycles;
-        ends_.push_back(free_);
-        return start;
+// With a BLOCKDEP above 0 a kernel fetches its first block while the one before it still works on its last
+// (section 3.5), so neither the fill of the one nor the drain of the other takes time of its own.
+void overlap_neighbours(std::span<const npu::Operation> operations, std::vector<ScheduledCost>& costs) {
+    const std::size_t none = operations.size();
+    std::size_t previous = none;
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+        if (!npu::is_kernel(operations[i].kind)) continue;
+        if (previous != none && operations[i].blockdep > 0) {
+            OperationCost& before = costs[previous].cost;
+            OperationCost& after = costs[i].cost;
+            before.npu_cycles -= before.drain_cycles;
+            before.drain_cycles = 0;
+            after.npu_cycles -= after.fill_cycles;
+            after.fill_cycles = 0;
+            settle(before);
+            settle(after);
+        }
+        previous = i;
     }
-    /// When at most `outstanding` jobs of this unit are left unfinished.
-    [[nodiscard]] std::uint64_t at_most(std::size_t outstanding) const {
-        return ends_.size() > outstanding ? ends_[ends_.size() - 1 - outstanding] : 0;
+}
+
+void place(std::span<const npu::Operation> operations, const SystemConfig& config, std::vector<ScheduledCost>& costs) {
+    std::vector<Job> jobs;
+    jobs.reserve(operations.size());
+    for (std::size_t i = 0; i < operations.size(); ++i)
+        jobs.push_back(
+            {operations[i].kind, operations[i].parameter & 0xFu, costs[i].cost.cycles, costs[i].cost.memory_cycles});
+    const std::vector<JobTime> times = simulate(jobs, *config.npu.hardware);
+    const auto cycles = [](double t) { return static_cast<std::uint64_t>(std::llround(t)); };
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+        costs[i].start = cycles(times[i].start);
+        costs[i].end = cycles(times[i].end);
+        costs[i].stall = cycles(times[i].stall);
     }
-    /// When the queue has room for another job.
-    [[nodiscard]] std::uint64_t has_room() const { return at_most(queue_ - 1); }
-    [[nodiscard]] std::uint64_t free() const { return free_; }
+}
 
-  private:
-    std::size_t queue_;
-    std::uint64_t free_ = 0;
-    std::vector<std::uint64_t> ends_;
-};
-
-}  // namespace
-
-NetworkCost network_cost(std::span<const npu::Operation> operations, const SystemConfig& config) {
-    constexpr std::size_t kKernelQueue = 2;
-    NetworkCost total;
-    total.operations.reserve(operations.size());
-    Unit kernels(kKernelQueue), dma(config.npu.axi_bytes == 16 ? 2 : 1);
-    std::uint64_t now = 0;  // when the command parser reaches the next command
-
-    for (const npu::Operation& op : operations) {
-        ScheduledCost s;
-        s.cost = estimate(op, config);
-        s.start = s.end = now;
-        if (op.kind == npu::OpKind::Dma) {
-            now = std::max(now, dma.has_room());
-            s.start = dma.issue(now, s.cost.cycles);
-            s.end = s.start + s.cost.cycles;
-            total.dma_cycles += s.cost.cycles;
-        } else if (npu::is_kernel(op.kind)) {
-            now = std::max(now, kernels.has_room());
-            const std::uint64_t idle_since = kernels.free();
-            s.start = kernels.issue(now, s.cost.cycles);
-            s.end = s.start + s.cost.cycles;
-            s.stall = s.start - idle_since;
+void add_up(std::span<const npu::Operation> operations, NetworkCost& total) {
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+        const ScheduledCost& s = total.operations[i];
+        total.cycles_total = std::max(total.cycles_total, s.end);
+        if (npu::is_kernel(operations[i].kind)) {
             total.kernel_cycles += s.cost.cycles;
             total.npu_cycles += s.cost.npu_cycles;
             total.stall_cycles += s.stall;
-        } else if (op.kind == npu::OpKind::DmaWait) {
-            now = std::max(now, dma.at_most(op.parameter & 0xF));
-            s.end = now;
-        } else if (op.kind == npu::OpKind::KernelWait) {
-            now = std::max(now, kernels.at_most(op.parameter & 0xF));
-            s.end = now;
+            total.contention_cycles += s.end - s.start - std::min(s.cost.cycles, s.end - s.start);
+        } else {
+            total.dma_cycles += s.cost.cycles;
         }
         total.macs += s.cost.macs;
         total.cycles_by_bound[static_cast<std::size_t>(s.cost.bound)] += s.cost.cycles;
@@ -72,9 +61,18 @@ NetworkCost network_cost(std::span<const npu::Operation> operations, const Syste
             total.memory_cycles[area] += s.cost.memory_cycles[area];
             total.traffic[area] += s.cost.traffic[area];
         }
-        total.operations.push_back(s);
     }
-    total.cycles_total = std::max(kernels.free(), dma.free());
+}
+
+}  // namespace
+
+NetworkCost network_cost(std::span<const npu::Operation> operations, const SystemConfig& config) {
+    NetworkCost total;
+    total.operations.resize(operations.size());
+    for (std::size_t i = 0; i < operations.size(); ++i) total.operations[i].cost = estimate(operations[i], config);
+    overlap_neighbours(operations, total.operations);
+    place(operations, config, total.operations);
+    add_up(operations, total);
     return total;
 }
 

@@ -25,6 +25,7 @@ struct NetworkCost {
     std::uint64_t kernel_cycles = 0;        ///< sum over kernels of `cost.cycles`
     std::uint64_t npu_cycles = 0;           ///< sum over kernels of `cost.npu_cycles`
     std::uint64_t stall_cycles = 0;         ///< kernels waiting for DMA
+    std::uint64_t contention_cycles = 0;    ///< kernels slowed by DMA on the same memory
     std::uint64_t dma_cycles = 0;           ///< sum over DMAs
     std::uint64_t macs = 0;
     std::array<std::uint64_t, kMemoryAreas> memory_cycles{};
@@ -34,7 +35,7 @@ struct NetworkCost {
     [[nodiscard]] double utilisation(const SystemConfig& config) const {
         return cycles_total == 0
                    ? 0.0
-                   : static_cast<double>(macs) / (static_cast<double>(cycles_total) * config.npu.macs_per_cycle);
+                   : static_cast<double>(macs) / (static_cast<double>(cycles_total) * config.npu.hardware->macs);
     }
 };
 

@@ -42,7 +42,9 @@ struct OperationCost {
     std::uint64_t weight_cycles = 0;   ///< the MAC unit fed by the weight decoder; at least mac_cycles
     std::uint64_t output_cycles = 0;   ///< the output unit alone
     std::uint64_t command_cycles = 0;  ///< floor set by block fetch and store
-    std::uint64_t npu_cycles = 0;      ///< all of these together, overlapped block by block
+    std::uint64_t fill_cycles = 0;     ///< fetching the first block's input: nothing of this operation hides it
+    std::uint64_t drain_cycles = 0;    ///< storing the last block's output, likewise
+    std::uint64_t npu_cycles = 0;      ///< all of these together, overlapped block by block; fill and drain included
     std::array<std::uint64_t, kMemoryAreas> memory_cycles{};  ///< traffic over bandwidth
     std::array<Traffic, kMemoryAreas> traffic{};
     std::uint64_t blocks = 0;  ///< OFM blocks
@@ -53,12 +55,27 @@ struct OperationCost {
     /// Share of the MAC array's peak, 0..1.
     [[nodiscard]] double utilisation(const SystemConfig& config) const {
         return cycles == 0 ? 0.0
-                           : static_cast<double>(macs) / (static_cast<double>(cycles) * config.npu.macs_per_cycle);
+                           : static_cast<double>(macs) / (static_cast<double>(cycles) * config.npu.hardware->macs);
     }
 };
 
 /// The cost of an operation as if it ran alone. Any decoded operation is accepted; waits and STOP cost nothing.
 [[nodiscard]] OperationCost estimate(const npu::Operation& op, const SystemConfig& config = default_system_config());
+
+/// Sets `cycles` and `bound` from the parts, after one of them was changed.
+void settle(OperationCost& cost);
+
+/// A pool of one element that exchanges rows and columns on the way: compilers transpose by such copies. It computes
+/// nothing.
+[[nodiscard]] bool is_transposing_copy(const npu::Operation& op);
+
+[[nodiscard]] constexpr std::uint64_t div_up(std::uint64_t a, std::uint64_t b) {
+    return (a + b - 1) / b;
+}
+/// Every output element needs all input channels.
+[[nodiscard]] constexpr bool reduces_depth(npu::OpKind k) {
+    return k == npu::OpKind::Conv || k == npu::OpKind::ReduceSum;
+}
 
 /// The IFM block that goes with an operation's OFM block (ethos-u65, section 9.4).
 struct BlockShape {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 
 namespace talpa::npu_model {
 namespace {
@@ -14,15 +15,16 @@ constexpr NpuConfig::OutputRates kOutput128{0.75, 1.25, 0.75, 0.75, 1.0, 1.5, 0.
 constexpr NpuConfig::OutputRates kOutput256{0.625, 1.125, 0.5, 0.375, 0.5, 0.75, 0.125, 0.25};
 constexpr NpuConfig::OutputRates kOutput512{0.3125, 0.5625, 0.25, 0.1875, 0.25, 0.375, 0.0625, 0.125};
 
+constexpr NpuConfig::ActivationRates kTable1{1.0, 1.0, 0.0}, kTable128{1.0, 0.5, 0.0}, kTable256{1.0, 0.25, 0.0},
+    kTable512{0.5, 0.125, 0.0};
+
+// In the order of npu::kHardware.
 constexpr NpuConfig kNpus[] = {
-    // name            MACs cores  ublock   axi banks
-    {"ethos-u65-256", 256, 1, 2, 2, 8, 16, 48, kOutput256, {1.0, 0.25, 0.0}},
-    {"ethos-u65-512", 512, 2, 2, 2, 8, 16, 48, kOutput512, {0.5, 0.125, 0.0}},
-    {"ethos-u55-256", 256, 1, 2, 2, 8, 8, 48, kOutput256, {1.0, 0.25, 0.0}},
-    {"ethos-u55-128", 128, 1, 1, 2, 8, 8, 24, kOutput128, {1.0, 0.5, 0.0}},
-    {"ethos-u55-64", 64, 1, 1, 1, 8, 8, 16, kOutput64, {1.0, 1.0, 0.0}},
-    {"ethos-u55-32", 32, 1, 1, 1, 4, 8, 16, kOutput32, {1.0, 1.0, 0.0}},
+    {&npu::kHardware[0], 8, kOutput32, kTable1},     {&npu::kHardware[1], 8, kOutput64, kTable1},
+    {&npu::kHardware[2], 8, kOutput128, kTable128},  {&npu::kHardware[3], 8, kOutput256, kTable256},
+    {&npu::kHardware[4], 16, kOutput256, kTable256}, {&npu::kHardware[5], 16, kOutput512, kTable512},
 };
+static_assert(std::size(kNpus) == npu::kHardware.size());
 
 // Section 8.4. "Dram" of the embedded profiles is flash.
 constexpr SystemProfile kProfiles[] = {
@@ -75,7 +77,7 @@ std::span<const MemoryMode> memory_modes() {
 }
 
 std::optional<SystemConfig> system_config(std::string_view npu, std::string_view profile, std::string_view mode) {
-    const auto n = std::ranges::find_if(kNpus, [&](const NpuConfig& c) { return same_name(c.name, npu); });
+    const auto n = std::ranges::find_if(kNpus, [&](const NpuConfig& c) { return same_name(c.hardware->name, npu); });
     const auto p = std::ranges::find_if(kProfiles, [&](const SystemProfile& c) { return names_profile(c, profile); });
     const auto m = std::ranges::find_if(kModes, [&](const MemoryMode& c) { return same_name(c.name, mode); });
     if (n == std::end(kNpus) || p == std::end(kProfiles) || m == std::end(kModes)) return std::nullopt;
@@ -101,12 +103,9 @@ const SystemConfig& default_system_config() {
 }
 
 const NpuConfig* npu_config_of(std::uint32_t config_word) {
-    const std::uint32_t product = config_word >> 28;
-    if (product > 1) return nullptr;
-    const bool u65 = product == 1;
-    const std::uint32_t macs = 1u << (config_word & 0xF);
+    const npu::Hardware* hardware = npu::find_hardware(config_word);
     for (const NpuConfig& c : kNpus)
-        if (c.macs_per_cycle == macs && u65 == (c.axi_bytes == 16)) return &c;
+        if (c.hardware == hardware) return &c;
     return nullptr;
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "npu/hardware.h"
 #include "npu/operation.h"
 
 namespace talpa::npu_model {
@@ -33,14 +34,10 @@ struct MemoryTiming {
     [[nodiscard]] double sustained_read() const;
 };
 
-/// Arithmetic of one NPU configuration. Output rates are cycles per element.
+/// One NPU configuration: its hardware, and how fast its output unit is, in cycles per element.
 struct NpuConfig {
-    std::string_view name;               ///< as compilers spell it: "ethos-u65-256"
-    std::uint32_t macs_per_cycle = 256;  ///< 8x8-bit, all cores
-    std::uint32_t cores = 1;
-    std::uint32_t ublock_height = 2, ublock_width = 2, ublock_depth = 8;  ///< per core
+    const npu::Hardware* hardware = &npu::kU65_256;
     std::uint32_t axi_bytes = 16;  ///< bytes a cycle of one port: 16 on the U65, 8 on the U55
-    std::uint32_t shram_banks = 48;
 
     struct OutputRates {
         double unary32, binary32, mul32, mul_or_acc40, add_simple, add_advanced, max_pool, other;

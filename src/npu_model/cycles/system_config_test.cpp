@@ -37,9 +37,9 @@ TEST(SystemConfig, UnknownNamesAreNothing) {
 }
 
 TEST(SystemConfig, ConfigWordsNameTheirNpu) {
-    EXPECT_EQ(npu_config_of(0x10003008)->name, "ethos-u65-256");
-    EXPECT_EQ(npu_config_of(0x10006009)->name, "ethos-u65-512");
-    EXPECT_EQ(npu_config_of(0x00003008)->name, "ethos-u55-256");
+    EXPECT_EQ(npu_config_of(0x10003008)->hardware->name, std::string("ethos-u65-256"));
+    EXPECT_EQ(npu_config_of(0x10006009)->hardware->name, std::string("ethos-u65-512"));
+    EXPECT_EQ(npu_config_of(0x00003008)->hardware->name, std::string("ethos-u55-256"));
     EXPECT_EQ(npu_config_of(0x20003008), nullptr);
 }
 

@@ -22,4 +22,13 @@ enum class Direction : std::uint8_t { Read, Write };
 std::uint64_t add_transfer(OperationCost& cost, MemoryArea area, Direction direction, std::uint64_t bytes,
                            std::uint32_t run, const SystemConfig& config);
 
+/// Channels, and elements, of a feature map as stored: bricks hold 16 channels.
+[[nodiscard]] std::uint64_t stored_depth(const npu::FeatureMap& fm);
+[[nodiscard]] std::uint64_t stored_elements(const npu::FeatureMap& fm);
+
+/// What an operation's inputs and output move; what its weights and scales do; a DMA's copy, with the cycles it takes.
+void feature_map_traffic(OperationCost& cost, const npu::Operation& op, const SystemConfig& config);
+void constant_traffic(OperationCost& cost, const npu::Operation& op, const SystemConfig& config);
+void copy_operation(OperationCost& cost, const npu::Operation& op, const SystemConfig& config);
+
 }  // namespace talpa::npu_model

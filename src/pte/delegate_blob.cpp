@@ -1,6 +1,5 @@
 #include "pte/delegate_blob.h"
 
-#include <bit>
 #include <string_view>
 
 #include "base/core/checked_math.h"
@@ -14,7 +13,6 @@ constexpr std::size_t kAlignment = 16;
 constexpr std::size_t kKeyBytes = 64;
 constexpr std::uint32_t kRecordWords = 9;
 constexpr std::uint32_t kOldRecordWords = 7;  // 0.7 and before: 4-D shapes
-constexpr std::uint32_t kCop1 = 0x31504F43, kCop2 = 0x32504F43;
 
 struct RawBlock {
     std::string_view name;
@@ -198,75 +196,6 @@ Result<DelegateBlob> parse_delegate_blob(Bytes payload) {
     TRY_ASSIGN(blob.inputs, IoTable::open(blocks.block[kInputs].data, "inputs", blob.scratch_size));
     TRY_ASSIGN(blob.outputs, IoTable::open(blocks.block[kOutputs].data, "outputs", blob.scratch_size));
     return blob;
-}
-
-// One configuration and one stream, padded by no-operations (V31).
-Result<CommandData> parse_command_data(Bytes data) {
-    if (data.size() < 4 || data.size() % 4 != 0)
-        return fail(ErrorCode::InvalidProgram, "cmd_data has {} bytes, not a positive multiple of 4", data.size());
-    const auto words = static_cast<std::uint32_t>(data.size() / 4);
-    const auto word = [&](std::uint32_t i) { return load_le<std::uint32_t>(data.data() + std::size_t{i} * 4); };
-    if (word(0) == kCop2)
-        return fail(
-            ErrorCode::NotSupported,
-            "cmd_data is a COP2 container (Vela's --cop-format COP2, for Linux and Ethos-U85): compile with COP1");
-    if (word(0) != kCop1)
-        return fail(ErrorCode::InvalidProgram, "cmd_data begins with {}, not with COP1 (0x31504f43)", hex(word(0)));
-    CommandData result;
-    bool configured = false;
-    for (std::uint32_t i = 1; i < words;) {
-        const std::uint32_t action = word(i);
-        const std::uint32_t at = i * 4;
-        switch (action & 0xFF) {
-            case 1:
-                if (configured || words - i < 3)
-                    return fail(ErrorCode::InvalidProgram,
-                                "cmd_data: the configuration at {} is a second one or cut short", at);
-                result.config = word(i + 1);
-                result.id = word(i + 2);
-                configured = true;
-                i += 3;
-                break;
-            case 2: {
-                const std::uint32_t length = (action >> 16) | (action & 0xFF00) << 8;
-                const std::uint8_t* const start = data.data() + std::size_t{i + 1} * 4;
-                if (!configured)
-                    return fail(ErrorCode::InvalidProgram, "cmd_data: the stream at {} comes before the configuration",
-                                at);
-                if (length == 0 || length != words - i - 1)
-                    return fail(ErrorCode::InvalidProgram,
-                                "cmd_data: the stream at {} has {} words by its header, {} are left", at, length,
-                                words - i - 1);
-                if (reinterpret_cast<std::uintptr_t>(start) % kAlignment != 0)
-                    return fail(ErrorCode::InvalidProgram,
-                                "cmd_data: the command stream at {} does not lie at a multiple of 16", at + 4);
-                result.stream = {reinterpret_cast<const std::uint32_t*>(start), length};
-                result.stream_offset = at + 4;
-                return result;
-            }
-            case 5:
-                ++i;
-                break;
-            default:
-                return fail(ErrorCode::InvalidProgram, "cmd_data: unknown action {} at {}", action & 0xFF, at);
-        }
-    }
-    return fail(ErrorCode::InvalidProgram, "cmd_data has no command stream in its {} bytes", data.size());
-}
-
-std::string_view accelerator_name(std::uint32_t config) {
-    struct Row {
-        std::uint8_t product, log2_macs;
-        std::string_view name;
-    };
-    static constexpr Row kRows[] = {
-        {0, 5, "ethos-u55-32"},  {0, 6, "ethos-u55-64"},    {0, 7, "ethos-u55-128"},   {0, 8, "ethos-u55-256"},
-        {1, 8, "ethos-u65-256"}, {1, 9, "ethos-u65-512"},   {2, 7, "ethos-u85-128"},   {2, 8, "ethos-u85-256"},
-        {2, 9, "ethos-u85-512"}, {2, 10, "ethos-u85-1024"}, {2, 11, "ethos-u85-2048"},
-    };
-    for (const Row& row : kRows)
-        if (row.product == config >> 28 && row.log2_macs == (config & 0xF)) return row.name;
-    return "an unknown NPU";
 }
 
 }  // namespace talpa::pte

@@ -1,5 +1,6 @@
-// The payload of an Ethos-U delegate ("vela_bin_stream"): its blocks, its tables of inputs and outputs, and the command
-// container inside. Everything is a view of the payload. (pte-format, sections 7.1, 7.2 and 7.4; V25 to V29, V31)
+// The payload of an Ethos-U delegate ("vela_bin_stream"): its blocks and its tables of inputs and outputs. Everything
+// is a view of the payload. The commands inside cmd_data are npu/cop.h's. (pte-format, sections 7.1 and 7.2; V25 to
+// V29)
 #pragma once
 
 #include <array>
@@ -55,19 +56,5 @@ struct DelegateBlob {
 /// Walks the blocks. Errors (InvalidProgram, with offsets) for everything of V25 to V29; InvalidArgument when the
 /// payload is not 16-aligned in memory; NotSupported for the payloads of 0.7 and before.
 [[nodiscard]] Result<DelegateBlob> parse_delegate_blob(Bytes payload);
-
-/// The container around the NPU's commands.
-struct CommandData {
-    std::uint32_t config = 0;               ///< CONFIG that the stream is compiled for
-    std::uint32_t id = 0;                   ///< ID likewise
-    std::span<const std::uint32_t> stream;  ///< the NPU command words, 16-aligned
-    std::uint32_t stream_offset = 0;        ///< bytes from the start of cmd_data
-};
-
-/// COP1 containers; COP2 and the reserved actions are refused by name.
-[[nodiscard]] Result<CommandData> parse_command_data(Bytes data);
-
-/// "ethos-u65-256" for a CONFIG word; "an unknown NPU" for products that nobody has heard of.
-[[nodiscard]] std::string_view accelerator_name(std::uint32_t config);
 
 }  // namespace talpa::pte

@@ -63,12 +63,13 @@ inline constexpr std::size_t kMaxRank = 16;
 struct Tensor {
     ScalarType type = ScalarType::Float32;
     std::uint8_t rank = 0;
-    bool is_constant = false;                           ///< must not be written
-    bool is_dynamic = false;                            ///< DYNAMIC_BOUND: sizes may shrink below the upper bounds
+    bool is_constant = false;  ///< must not be written
+    bool is_dynamic = false;   ///< DYNAMIC_BOUND: sizes may shrink below the upper bounds
     std::array<std::int32_t, kMaxRank> sizes{};
     std::array<std::uint8_t, kMaxRank> dim_order{};
-    std::uint8_t* data = nullptr;                       ///< null: not bound yet; aligned to the element's size
-    std::size_t capacity_bytes = 0;                     ///< bytes at `data`
+    // Padded, so that the method pool needs the same bytes on a host and on the M33.
+    alignas(8) std::uint8_t* data = nullptr;    ///< null: not bound yet; aligned to the element's size
+    alignas(8) std::size_t capacity_bytes = 0;  ///< bytes at `data`
 
     [[nodiscard]] std::span<const std::int32_t> shape() const { return {sizes.data(), rank}; }
     [[nodiscard]] std::size_t numel() const {
@@ -98,18 +99,32 @@ struct Tensor {
         return reinterpret_cast<T*>(data);
     }
 };
+static_assert(sizeof(Tensor) == 104);
 
 /// One slot of a method's value table. Lists hold indices of other values, except double and bool lists.
 struct Value {
-    enum class Kind : std::uint8_t { Null, Int, Double, Bool, String, Tensor, IntList, DoubleList, BoolList, TensorList, OptionalTensorList } kind = Kind::Null;
+    enum class Kind : std::uint8_t {
+        Null,
+        Int,
+        Double,
+        Bool,
+        String,
+        Tensor,
+        IntList,
+        DoubleList,
+        BoolList,
+        TensorList,
+        OptionalTensorList
+    } kind = Kind::Null;
     union {
-        std::int64_t i = 0;          // Int; Bool as 0 or 1
-        double d;                    // Double
-        Tensor* tensor;              // Tensor
-        const std::uint8_t* items;   // lists and strings: little-endian elements in the program
+        std::int64_t i = 0;         // Int; Bool as 0 or 1
+        double d;                   // Double
+        Tensor* tensor;             // Tensor
+        const std::uint8_t* items;  // lists and strings: little-endian elements in the program
     };
-    std::uint32_t count = 0;         // of items
+    std::uint32_t count = 0;  // of items
 };
+static_assert(sizeof(Value) == 24);
 [[nodiscard]] std::string_view value_kind_name(Value::Kind kind);
 
 }  // namespace talpa::runtime

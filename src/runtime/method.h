@@ -101,6 +101,8 @@ class Method {
 
     /// NPU cycles of the last run, all delegates; 0 when the device does not know.
     [[nodiscard]] std::uint64_t npu_cycles() const { return npu_cycles_; }
+    /// Where the last run ended: after a failure, the instruction that failed.
+    [[nodiscard]] const Step& last_step() const { return last_step_; }
     [[nodiscard]] std::span<const Value> values() const { return values_; }
     [[nodiscard]] std::span<const EthosUDelegate> delegates() const { return delegates_; }
 
@@ -136,6 +138,7 @@ class Method {
     bool bound_ = false;
     bool has_results_ = false;
     std::uint64_t npu_cycles_ = 0;
+    Step last_step_;
 };
 
 /// The operators that a method calls and the table lacks: fn(pte::OperatorView) for each. Returns how many.

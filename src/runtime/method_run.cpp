@@ -229,6 +229,7 @@ Result<void> Method::check_ready() const {
 Result<void> Method::execute() {
     TRY(check_ready());
     has_results_ = false;
+    last_step_ = {};
     npu_cycles_ = 0;
     for (std::uint8_t& set : input_set_) set = 0;
     std::uint64_t budget = options_.instruction_budget;
@@ -244,7 +245,7 @@ Result<void> Method::run_chain(std::uint32_t chain, std::uint64_t& budget) {
             return fail(ErrorCode::InvalidProgram, "method '{}' ran {} instructions without an end; the last was {}",
                         view_.name(), options_.instruction_budget, at);
         --budget;
-        Step step{chain, at, 0};
+        Step& step = last_step_ = Step{chain, at, 0};
         if (options_.observer != nullptr) options_.observer->before(step);
         const pte::InstructionView instruction(instructions[at]);
         ++at;

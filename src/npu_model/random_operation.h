@@ -335,6 +335,7 @@ class Maker {
             const std::uint32_t split = right ? fm.height1 : fm.height0;
             if ((right && fm.width0 >= fm.width) || (below && split >= fm.height)) continue;
             FeatureMap tile = fm;
+            tile.base = {};
             tile.width = right ? fm.width - fm.width0 : std::min(fm.width, fm.width0);
             tile.height = below ? fm.height - split : std::min(fm.height, split);
             tile.width0 = tile.width;

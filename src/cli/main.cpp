@@ -1,4 +1,6 @@
 // talpa: the command line.
 #include <cstdio>
 
-int main() { std::puts("talpa"); }
+int main() {
+    std::puts("talpa");
+}

@@ -110,6 +110,7 @@ class Model::Run {
             shadow_->after(op);
             TRY(no_findings());
         }
+        if (model_.options_.after_operation) model_.options_.after_operation(op, job_);
         return {};
     }
 

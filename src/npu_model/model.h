@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -40,6 +41,9 @@ struct ModelOptions {
     /// ask for centuries. A hundred times the largest network that we know.
     std::uint64_t work_limit = 1'000'000'000'000;
     std::size_t filter_cache_bytes = 128u << 20;
+    /// Called after each DMA and kernel operation, on the thread that called `run`, with its results in the job's
+    /// regions.
+    std::function<void(const npu::Operation& op, const npu::Job& job)> after_operation = {};
 };
 
 class Model final : public npu::Device {

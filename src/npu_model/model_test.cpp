@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/host/file.h"
 #include "base/host/testing.h"
 #include "npu_model/delegate_for_test.h"
@@ -23,6 +25,27 @@ TEST(Model, runs_an_int8_program_bit_for_bit) {
     const auto result = model.run(d.job());
     ASSERT_TRUE(result) << host::Error(result.error()).describe();
     EXPECT_EQ(d.output(0), host::read_file(folder / "out0.bin").value());
+}
+
+// The expected output is there when the last operation is shown, and not before.
+TEST(Model, shows_each_operation_when_it_is_done) {
+    const auto folder = talpa::testing::golden_folder() / "ops" / "int8_io_conv";
+    const auto expected = host::read_file(folder / "out0.bin").value();
+    auto delegates = testing::delegates_in(host::read_file(folder / "int8_io_conv.pte").value());
+    Delegate& d = delegates[0];
+    d.set_input(0, host::read_file(folder / "in0.bin").value());
+    std::vector<std::uint32_t> offsets;
+    std::vector<bool> finished;
+    ModelOptions options;
+    options.after_operation = [&](const npu::Operation& op, const npu::Job&) {
+        offsets.push_back(op.offset_bytes);
+        finished.push_back(d.output(0) == expected);
+    };
+    ASSERT_TRUE(Model(options).run(d.job()));
+    ASSERT_GE(offsets.size(), 2u);
+    EXPECT_TRUE(std::is_sorted(offsets.begin(), offsets.end()));
+    EXPECT_EQ(std::count(finished.begin(), finished.end(), true), 1);
+    EXPECT_TRUE(finished.back());
 }
 
 }  // namespace

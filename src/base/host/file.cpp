@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/host/interrupt.h"
+
 namespace talpa::host {
 namespace {
 
@@ -91,6 +93,7 @@ Result<void> write_file(const std::filesystem::path& path, Bytes bytes) {
     const int raw = ::mkostemp(temporary.data(), O_CLOEXEC);
     if (raw < 0) return errno_error(path, "cannot write beside");
     Fd fd(raw);
+    const TemporaryFileGuard guard(temporary);
     const auto give_up = [&](const char* doing) {
         auto failed = errno_error(path, doing);
         ::unlink(temporary.c_str());

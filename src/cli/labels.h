@@ -1,0 +1,34 @@
+// Names of classes, from a text file of one name a line.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/host/error.h"
+
+namespace talpa::cli {
+
+class Labels {
+  public:
+    Labels() = default;
+    /// Reads a file: UTF-8, one label a line, a byte order mark and carriage returns dropped, empty lines at the end
+    /// too. `offset`: class c is named by line c + offset, counted from 0 (-1 for a network whose class 0 is a
+    /// background without a line). Errors: the file's own; InvalidArgument when it has no lines or is no text.
+    [[nodiscard]] static host::Result<Labels> read(const std::filesystem::path& path, std::int64_t offset);
+
+    /// InvalidArgument, with what may be done, when a class of `classes` has no line (classes before line 0 need none).
+    [[nodiscard]] host::Result<void> check_enough_for(std::size_t classes) const;
+
+    [[nodiscard]] bool empty() const { return lines_.empty(); }
+    [[nodiscard]] std::size_t size() const { return lines_.size(); }
+    /// The label, or nothing (an empty text).
+    [[nodiscard]] const std::string& of(std::size_t class_index) const;
+
+  private:
+    std::filesystem::path path_;
+    std::vector<std::string> lines_;
+    std::int64_t offset_ = 0;
+};
+
+}  // namespace talpa::cli

@@ -1,0 +1,94 @@
+#include "cli/run_result.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace talpa::cli {
+namespace {
+
+using Scores = Classification::Scores;
+
+host::Json top_of(const Classification& c, const Labels& labels) {
+    host::Json top = host::Json::array();
+    for (const auto& ranked : c.top) {
+        host::Json entry{{"class", ranked.index}};
+        const std::string& label = labels.of(ranked.index);
+        entry["label"] = label.empty() ? host::Json() : host::Json(label);
+        if (c.scores == Scores::Raw)
+            entry["probability"] = nullptr, entry["raw"] = static_cast<std::int64_t>(ranked.score);
+        else
+            entry["probability"] = ranked.score;
+        top.push_back(std::move(entry));
+    }
+    return top;
+}
+
+/// 3460491 -> "3,460,491"
+std::string with_commas(std::uint64_t n) {
+    std::string digits = std::to_string(n);
+    for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+    return digits;
+}
+
+void print_top(std::FILE* to, const Classification& c, const Labels& labels, const host::Style& style) {
+    for (const auto& ranked : c.top) {
+        const std::string& label = labels.of(ranked.index);
+        const std::string name = label.empty() ? "" : " " + label;
+        if (c.scores == Scores::Raw) {
+            fmt::print(to, "  {:6}  {:4}{}\n", static_cast<std::int64_t>(ranked.score), ranked.index, name);
+        } else {
+            constexpr double kBarWidth = 24;
+            const std::string bar(static_cast<std::size_t>(std::clamp(ranked.score, 0.0, 1.0) * kBarWidth + 0.5), '#');
+            fmt::print(to, "  {:5.1f} %  {} {:4}{}\n", ranked.score * 100, style.green(fmt::format("{:24}", bar)),
+                       ranked.index, &ranked == &c.top.front() ? style.bold(name) : name);
+        }
+    }
+    if (c.scores == Scores::Raw)
+        fmt::print(
+            to, "  {}\n",
+            style.dim("raw scores: the program does not say what its integers mean, so there are no probabilities"));
+}
+
+}  // namespace
+
+host::Json to_json(const RunResult& result, const Labels& labels) {
+    host::Json json = host::Json::object();
+    if (!result.image.empty()) json["image"] = result.image;
+    json["top"] = result.classification ? top_of(*result.classification, labels) : host::Json::array();
+    if (result.classification) json["scores"] = result.classification->scores == Scores::Raw ? "raw" : "probability";
+    json["outputs"] = host::Json::array();
+    for (const OutputFile& output : result.outputs)
+        json["outputs"].push_back({{"shape", output.shape},
+                                   {"dtype", output.dtype},
+                                   {"file", output.file.empty() ? host::Json() : host::Json(output.file)}});
+    const Latency latency = latency_of(result.runs_ms);
+    json["latency_ms"] = {{"min", latency.min},
+                          {"median", latency.median},
+                          {"p90", latency.p90},
+                          {"max", latency.max},
+                          {"runs", latency.runs}};
+    json["npu_cycles"] = result.npu_cycles == 0 ? host::Json() : host::Json(result.npu_cycles);
+    return json;
+}
+
+void print(std::FILE* to, const RunResult& result, const Labels& labels, const host::Style& style) {
+    if (!result.image.empty()) fmt::print(to, "{}\n", style.bold(result.image));
+    if (result.classification) print_top(to, *result.classification, labels, style);
+    for (std::size_t i = 0; i < result.outputs.size(); ++i) {
+        const OutputFile& output = result.outputs[i];
+        if (result.classification && output.file.empty()) continue;  // the ranking has shown it
+        fmt::print(to, "  output {}: {} [{}]{}\n", i, output.dtype, fmt::join(output.shape, ", "),
+                   output.file.empty() ? "" : " -> " + output.file);
+    }
+    const Latency latency = latency_of(result.runs_ms);
+    std::string line = latency.runs == 1
+                           ? fmt::format("{:.1f} ms", latency.median)
+                           : fmt::format("{} runs: min {:.3f}, median {:.3f}, p90 {:.3f}, max {:.3f} ms", latency.runs,
+                                         latency.min, latency.median, latency.p90, latency.max);
+    if (result.npu_cycles != 0) line += fmt::format("; NPU {} cycles (estimated)", with_commas(result.npu_cycles));
+    fmt::print(to, "  {}\n{}", style.dim(line), histogram(result.runs_ms, 8));
+}
+
+}  // namespace talpa::cli

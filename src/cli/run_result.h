@@ -1,0 +1,38 @@
+// What one input gave, as a person and as a program want to read it.
+#pragma once
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/host/json.h"
+#include "base/host/terminal.h"
+#include "cli/classify.h"
+#include "cli/labels.h"
+#include "cli/latency.h"
+
+namespace talpa::cli {
+
+struct OutputFile {
+    std::vector<std::int32_t> shape;
+    std::string dtype;
+    std::string file;  ///< where it was written; empty: it was not
+};
+
+struct RunResult {
+    std::string image;  ///< empty: raw inputs
+    std::optional<Classification> classification;
+    std::vector<OutputFile> outputs;
+    std::vector<double> runs_ms;
+    std::uint64_t npu_cycles = 0;  ///< of one run; 0: not known
+};
+
+/// The document of one input: `image` if there is one, `top`, `scores` (what `probability` is: "probability", or
+/// "raw"), `outputs`, `latency_ms`, `npu_cycles` (null when not known).
+[[nodiscard]] host::Json to_json(const RunResult& result, const Labels& labels);
+
+/// The same for a person.
+void print(std::FILE* to, const RunResult& result, const Labels& labels, const host::Style& style);
+
+}  // namespace talpa::cli

@@ -58,6 +58,8 @@ function(talpa_library folder)
   list(FILTER sources EXCLUDE REGEX "(_test|_bench|_fuzz|/main)\\.cpp$")
   if(TALPA_FIRMWARE)
     list(FILTER sources EXCLUDE REGEX "/host/")  # what a freestanding folder offers to hosts only
+  else()
+    list(FILTER sources EXCLUDE REGEX "/firmware/chip/")  # registers of the Cortex-M33
   endif()
   if(sources)
     add_library(${target} STATIC ${sources})

@@ -47,15 +47,15 @@ struct ControlBlock {
     // Written by Linux
     StagedRange program;  // 20
     std::uint32_t reserved_2c;
-    std::uint32_t input_count;                   // 30
-    std::array<StagedRange, kMaxInputs> inputs;  // 34..63
+    std::uint32_t input_count;       // 30
+    StagedRange inputs[kMaxInputs];  // 34..63
     std::array<std::uint32_t, 7> reserved_64;
     // Written by the M33
     FaultRecord fault;               // 80..BF
     std::uint32_t request_sequence;  // C0: by Linux; a bare RUN uses the block when it changed
     std::array<std::uint32_t, 6> reserved_c4;
-    std::uint32_t output_count;                    // DC
-    std::array<OutputRange, kMaxOutputs> outputs;  // E0..11F
+    std::uint32_t output_count;        // DC
+    OutputRange outputs[kMaxOutputs];  // E0..11F
 };
 
 static_assert(offsetof(ControlBlock, program) == 0x20 && offsetof(ControlBlock, input_count) == 0x30);

@@ -6,8 +6,8 @@
 namespace talpa::npu_model {
 namespace {
 
-using npu::OpKind;
 using npu::OperandScaling;
+using npu::OpKind;
 using npu::Rounding;
 using testing::dense_map;
 using testing::kInt16;
@@ -59,8 +59,8 @@ TEST(Elementwise, a_scalar_keeps_its_zero_point) {
     EXPECT_EQ(o.run({3, -4}), (Values{6, -8}));
 }
 
-// Modes 1 and 2 (section 5.6), 8 bits, P = 20: the one operand becomes A << 20, times 2^30 >> 12 + 20: A * 2^18, which is half
-// of what the other becomes, B << 19. The output scale takes 2^19 off again: 8/2 + 3.
+// Modes 1 and 2 (section 5.6), 8 bits, P = 20: the one operand becomes A << 20, times 2^30 >> 12 + 20: A * 2^18, which
+// is half of what the other becomes, B << 19. The output scale takes 2^19 off again: 8/2 + 3.
 TEST(Elementwise, operand_scaling_puts_one_operand_through_opa_scale) {
     OneOperation o = binary(OpKind::Add, kInt8, 1);
     o.op.opa_scale = {1u << 30, 12};
@@ -119,7 +119,7 @@ TEST(Elementwise, abs_scales_narrow_inputs_only) {
 
 TEST(Elementwise, thirty_two_bit_mul_uses_the_shift_and_not_the_multiplier) {
     OneOperation o = binary(OpKind::Mul, kInt32, 2);
-    o.op.ofm_scale = {1u << 30, 31};  // what softmax programs
+    o.op.ofm_scale = {1u << 30, 31};                                               // what softmax programs
     EXPECT_EQ(o.run({1 << 30, -(1 << 30)}, {1 << 30, 3}), (Values{1 << 29, -1}));  // -1.5 rounds half up
 }
 

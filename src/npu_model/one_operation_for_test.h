@@ -12,7 +12,8 @@ namespace talpa::npu_model::testing {
 inline constexpr npu::ElementType kInt8{1, true}, kUint8{1, false}, kInt16{2, true}, kInt32{4, true};
 
 /// A dense NHWC map; its place in region 1 is chosen by OneOperation.
-[[nodiscard]] inline npu::FeatureMap dense_map(std::uint32_t h, std::uint32_t w, std::uint32_t c, npu::ElementType type, std::int32_t zero_point = 0) {
+[[nodiscard]] inline npu::FeatureMap dense_map(std::uint32_t h, std::uint32_t w, std::uint32_t c, npu::ElementType type,
+                                               std::int32_t zero_point = 0) {
     npu::FeatureMap fm;
     fm.type = type;
     fm.region = 1;
@@ -47,7 +48,8 @@ struct OneOperation {
         op.ifm2.base[0] = 1u << 16;
         op.ofm.base[0] = 2u << 16;
         const auto fill = [&](const npu::FeatureMap& fm, const std::vector<std::int32_t>& values) {
-            for (std::size_t i = 0; i < values.size(); ++i) store_element(memory.data() + fm.base[0] + i * fm.type.bytes, fm.type, values[i]);
+            for (std::size_t i = 0; i < values.size(); ++i)
+                store_element(memory.data() + fm.base[0] + i * fm.type.bytes, fm.type, values[i]);
         };
         fill(op.ifm, ifm);
         fill(op.ifm2, ifm2);

@@ -137,7 +137,7 @@ TEST(Output, sigmoid_and_tanh_follow_the_real_functions) {
 TEST(Output, sigmoid_and_tanh_at_points_of_the_published_formula) {
     EXPECT_EQ(sigmoid_q15(0), 16384);
     EXPECT_EQ(tanh_q15(0), 0);
-    EXPECT_EQ(sigmoid_q15(512), (33451 * 512 + 512) >> 10);          // S[1] = 65536/(1+exp(-1/24)) = 33450.6
+    EXPECT_EQ(sigmoid_q15(512), (33451 * 512 + 512) >> 10);             // S[1] = 65536/(1+exp(-1/24)) = 33450.6
     EXPECT_EQ(tanh_q15(-256), (-(33451 << 8) + (1 << 23) + 127) >> 8);  // odd, but for the rounding
     EXPECT_EQ(sigmoid_q15(1 << 20), 32767);
     EXPECT_EQ(sigmoid_q15(-(1 << 20)), 1);

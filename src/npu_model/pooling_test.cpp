@@ -16,7 +16,8 @@ using testing::kInt8;
 using testing::OneOperation;
 using Values = std::vector<std::int32_t>;
 
-OneOperation pool(OpKind kind, std::uint32_t in_h, std::uint32_t in_w, std::uint32_t out_h, std::uint32_t out_w, std::uint32_t k) {
+OneOperation pool(OpKind kind, std::uint32_t in_h, std::uint32_t in_w, std::uint32_t out_h, std::uint32_t out_w,
+                  std::uint32_t k) {
     OneOperation o(kind);
     o.op.ifm = dense_map(in_h, in_w, 1, kInt8);
     o.op.ofm = dense_map(out_h, out_w, 1, kInt8);
@@ -54,7 +55,8 @@ TEST(AveragePool, halves_round_away_from_zero_in_padded_pools) {
                 double mean = 0;
                 for (const int v : values) mean += v;
                 mean /= n;
-                EXPECT_EQ(o.run(values), Values{static_cast<int>(std::lround(mean))}) << n << " elements of mean " << mean;  // lround: half away
+                EXPECT_EQ(o.run(values), Values{static_cast<int>(std::lround(mean))})
+                    << n << " elements of mean " << mean;  // lround: half away
             }
 }
 

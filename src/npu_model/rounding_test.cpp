@@ -1,5 +1,5 @@
-// Rounded scaling (ethos-u65, section 5.1): values from the section, and the frameworks' own integer routines as the outside
-// authority (the doubling high multiply with its rounding shift, as the reference kernels define them).
+// Rounded scaling (ethos-u65, section 5.1): values from the section, and the frameworks' own integer routines as the
+// outside authority (the doubling high multiply with its rounding shift, as the reference kernels define them).
 #include "npu_model/rounding.h"
 
 #include <gtest/gtest.h>
@@ -26,10 +26,13 @@ std::int32_t rounding_shift(std::int32_t x, int exponent) {
 TEST(Rounding, tfl_is_the_reference_kernels_two_steps) {
     testing::Random random(5);
     for (int i = 0; i < 200'000; ++i) {
-        const auto v = static_cast<std::int32_t>(random.once_in(2) ? random.in(-3000, 3000) : random.in(INT32_MIN + 1, INT32_MAX));
+        const auto v =
+            static_cast<std::int32_t>(random.once_in(2) ? random.in(-3000, 3000) : random.in(INT32_MIN + 1, INT32_MAX));
         const auto m = static_cast<std::int32_t>(random.once_in(4) ? 1 << 30 : random.in(1 << 30, INT32_MAX));
         const int right = static_cast<int>(random.in(0, 30));
-        ASSERT_EQ(scale(v, static_cast<std::uint32_t>(m), static_cast<unsigned>(31 + right), Rounding::Tfl), rounding_shift(doubling_high_multiply(v, m), right)) << v << " * " << m << " >> " << 31 + right;
+        ASSERT_EQ(scale(v, static_cast<std::uint32_t>(m), static_cast<unsigned>(31 + right), Rounding::Tfl),
+                  rounding_shift(doubling_high_multiply(v, m), right))
+            << v << " * " << m << " >> " << 31 + right;
     }
 }
 
@@ -62,7 +65,8 @@ TEST(Rounding, ties) {
 
 // 2^31 + 1 is how pools say "times one" (section 5.5): bit 31 is no sign.
 TEST(Rounding, the_multiplier_is_unsigned) {
-    for (std::int64_t v : {std::int64_t{0}, std::int64_t{1}, std::int64_t{-1}, std::int64_t{255}, std::int64_t{-32768}, std::int64_t{1 << 29}, -std::int64_t{1 << 29}})
+    for (std::int64_t v : {std::int64_t{0}, std::int64_t{1}, std::int64_t{-1}, std::int64_t{255}, std::int64_t{-32768},
+                           std::int64_t{1 << 29}, -std::int64_t{1 << 29}})
         EXPECT_EQ(scale(v, 0x80000001u, 31, Rounding::Natural), v);
     EXPECT_EQ(scale(1, 0xFFFFFFFFu, 0, Rounding::Natural), 0xFFFFFFFFll);
 }

@@ -271,7 +271,8 @@ Result<npu::JobStats> Model::run(const npu::Job& job) {
         return fail(ErrorCode::DelegateIncompatible, "the program was compiled for CONFIG {}, this is an {} with {}",
                     hex(job.config), hardware->name, hex(options_.config));
     findings_.clear();
-    shram_.assign(std::size_t{hardware->shram_banks} * 1024, 0);
+    const std::size_t shram_bytes = std::size_t{hardware->shram_banks} * 1024;
+    if (!options_.keeps_shared_ram || shram_.size() != shram_bytes) shram_.assign(shram_bytes, 0);
     TRY(Run(*this, job, *hardware).run());
     return npu::JobStats{};
 }

@@ -42,6 +42,8 @@ struct ModelOptions {
     /// ask for centuries. A hundred times the largest network that we know.
     std::uint64_t work_limit = 1'000'000'000'000;
     std::size_t filter_cache_bytes = 128u << 20;
+    /// The tables in the shared RAM survive from run to run, as in a device that is handed one operation at a time.
+    bool keeps_shared_ram = false;
     /// Called after each DMA and kernel operation, on the thread that called `run`, with its results in the job's
     /// regions.
     std::function<void(const npu::Operation& op, const npu::Job& job)> after_operation = {};
@@ -65,6 +67,8 @@ class Model final : public npu::Device {
     void set_initialised(std::vector<InitialisedRange> ranges) { initialised_ = std::move(ranges); }
     /// What the last run noticed about its data.
     [[nodiscard]] const std::vector<Finding>& findings() const { return findings_.all(); }
+    /// The shared RAM as the last run left it; empty before the first.
+    [[nodiscard]] Bytes shared_ram() const { return shram_; }
     [[nodiscard]] const FilterCache& filter_cache() const { return cache_; }
 
   private:

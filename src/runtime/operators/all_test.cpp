@@ -29,9 +29,15 @@ TEST(OperatorTable, ArgumentCountsFollowTheReturnForm) {
 
 // The spec's own figures (sections 5.3 and 6.2, 6.3).
 TEST(OperatorTable, ArgumentCountsOfTheSpecsExamples) {
-    const std::map<std::string_view, int> wanted = {{"aten::topk.values", 8},  {"aten::split_with_sizes_copy.out", 5},
-                                                    {"aten::copy_", 4},        {"executorch_prim::et_view.default", 3},
-                                                    {"aten::sym_size.int", 3}, {"aten::flip.out", 4}};
+    const std::map<std::string_view, int> wanted = {{"quantized_decomposed::quantize_per_tensor.out", 8},
+                                                    {"quantized_decomposed::dequantize_per_tensor.out", 9},
+                                                    {"cortex_m::dequantize_per_tensor.out", 8},
+                                                    {"aten::topk.values", 8},
+                                                    {"aten::split_with_sizes_copy.out", 5},
+                                                    {"aten::copy_", 4},
+                                                    {"executorch_prim::et_view.default", 3},
+                                                    {"aten::sym_size.int", 3},
+                                                    {"aten::flip.out", 4}};
     std::size_t found = 0;
     for (const Operator& op : all_operators())
         if (const auto it = wanted.find(op.name); it != wanted.end()) {

@@ -177,10 +177,10 @@ constexpr Kernels kRemainder = arithmetic([](float a, float b, Batch&) { return 
                                           });
 constexpr Kernels kPower = arithmetic([](float a, float b, Batch&) { return std::pow(a, b); },
                                       [](std::int64_t a, std::int64_t b, Batch&) { return integer_power(a, b); });
-// A NaN on either side is the result.
-constexpr Kernels kMinimum = arithmetic([](float a, float b, Batch&) { return a != a || a < b ? a : b; },
+// A NaN on either side is the result; of equals (0 and -0) the first.
+constexpr Kernels kMinimum = arithmetic([](float a, float b, Batch&) { return b != b || b < a ? b : a; },
                                         [](std::int64_t a, std::int64_t b, Batch&) { return a < b ? a : b; });
-constexpr Kernels kMaximum = arithmetic([](float a, float b, Batch&) { return a != a || a > b ? a : b; },
+constexpr Kernels kMaximum = arithmetic([](float a, float b, Batch&) { return b != b || b > a ? b : a; },
                                         [](std::int64_t a, std::int64_t b, Batch&) { return a > b ? a : b; });
 
 constexpr Kernels kEq = comparison([](auto a, auto b) { return a == b; });

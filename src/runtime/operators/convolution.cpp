@@ -51,23 +51,43 @@ void add_plane(const Convolution& c, const float* in, float* out, float w, std::
     }
 }
 
-// The transposed case: each input element spreads over the outputs i·stride - padding + k·dilation.
-void spread_plane(const Convolution& c, const float* in, float* out, float w, std::int64_t ky, std::int64_t kx) {
-    for (std::int64_t iy = 0; iy < c.y.in; ++iy) {
-        const std::int64_t oy = iy * c.y.stride - c.y.padding + ky * c.y.dilation;
-        if (oy < 0 || oy >= c.y.out) continue;
-        for (std::int64_t ix = 0; ix < c.x.in; ++ix) {
-            const std::int64_t ox = ix * c.x.stride - c.x.padding + kx * c.x.dilation;
-            if (ox < 0 || ox >= c.x.out) continue;
-            out[oy * c.y.out_step + ox * c.x.out_step] += w * in[iy * c.y.in_step + ix * c.x.in_step];
-        }
-    }
-}
-
 template <typename Visit>
 void for_each_element(const Convolution& c, float* plane, Visit&& visit) {
     for (std::int64_t y = 0; y < c.y.out; ++y)
         for (std::int64_t x = 0; x < c.x.out; ++x) visit(plane[y * c.y.out_step + x * c.x.out_step]);
+}
+
+// Weights are [out, in/g, …].
+void convolve_channel(const Convolution& c, const float* in, float* out, std::int64_t channel) {
+    for_each_element(c, out, [](float& e) { e = 0; });
+    const float* kernel = c.weight + channel * c.weight_out;
+    for (std::int64_t i = 0; i < c.group_in; ++i, in += c.in_channel, kernel += c.weight_in)
+        for (std::int64_t ky = 0; ky < c.y.kernel; ++ky)
+            for (std::int64_t kx = 0; kx < c.x.kernel; ++kx)
+                add_plane(c, in, out, kernel[ky * c.y.kernel_step + kx * c.x.kernel_step], ky, kx);
+    if (c.bias != nullptr) for_each_element(c, out, [&](float& e) { e += c.bias[channel]; });
+}
+
+// Transposed: each input element spreads over the outputs i·stride - padding + k·dilation. Weights are [in, out/g, …];
+// `kernel` is that of the group's first input channel.
+void spread_channel(const Convolution& c, const float* in, const float* kernel, float* out, std::int64_t channel) {
+    for_each_element(c, out, [&](float& e) { e = c.bias == nullptr ? 0.0F : c.bias[channel]; });
+    for (std::int64_t iy = 0; iy < c.y.in; ++iy)
+        for (std::int64_t ix = 0; ix < c.x.in; ++ix)
+            for (std::int64_t i = 0; i < c.group_in; ++i) {
+                const float value = in[i * c.in_channel + iy * c.y.in_step + ix * c.x.in_step];
+                const float* const w = kernel + i * c.weight_in;
+                for (std::int64_t ky = 0; ky < c.y.kernel; ++ky) {
+                    const std::int64_t oy = iy * c.y.stride - c.y.padding + ky * c.y.dilation;
+                    if (oy < 0 || oy >= c.y.out) continue;
+                    for (std::int64_t kx = 0; kx < c.x.kernel; ++kx) {
+                        const std::int64_t ox = ix * c.x.stride - c.x.padding + kx * c.x.dilation;
+                        if (ox < 0 || ox >= c.x.out) continue;
+                        out[oy * c.y.out_step + ox * c.x.out_step] +=
+                            value * w[ky * c.y.kernel_step + kx * c.x.kernel_step];
+                    }
+                }
+            }
 }
 
 void convolve(const Convolution& c) {
@@ -75,21 +95,12 @@ void convolve(const Convolution& c) {
         for (std::int64_t g = 0; g < c.groups; ++g)
             for (std::int64_t o = 0; o < c.group_out; ++o) {
                 const std::int64_t channel = g * c.group_out + o;
+                const float* const in = c.input + n * c.in_batch + g * c.group_in * c.in_channel;
                 float* const out = c.out + n * c.out_batch + channel * c.out_channel;
-                for_each_element(c, out, [](float& e) { e = 0; });
-                for (std::int64_t i = 0; i < c.group_in; ++i) {
-                    const float* const in = c.input + n * c.in_batch + (g * c.group_in + i) * c.in_channel;
-                    // weight: [out, in/g, …], transposed: [in, out/g, …]
-                    const float* const kernel = c.transposed
-                                                    ? c.weight + (g * c.group_in + i) * c.weight_in + o * c.weight_out
-                                                    : c.weight + channel * c.weight_out + i * c.weight_in;
-                    for (std::int64_t ky = 0; ky < c.y.kernel; ++ky)
-                        for (std::int64_t kx = 0; kx < c.x.kernel; ++kx) {
-                            const float w = kernel[ky * c.y.kernel_step + kx * c.x.kernel_step];
-                            (c.transposed ? spread_plane : add_plane)(c, in, out, w, ky, kx);
-                        }
-                }
-                if (c.bias != nullptr) for_each_element(c, out, [&](float& e) { e += c.bias[channel]; });
+                if (c.transposed)
+                    spread_channel(c, in, c.weight + g * c.group_in * c.weight_in + o * c.weight_out, out, channel);
+                else
+                    convolve_channel(c, in, out, channel);
             }
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/core/checked_math.h"
+#include "npu/block.h"
 #include "npu_model/cycles/operation_cost.h"
 #include "npu_model/cycles/transfer.h"
 
@@ -15,7 +17,11 @@ using npu::OpKind;
 bool pools(OpKind k) {
     return k == OpKind::MaxPool || k == OpKind::AvgPool;
 }
-BlockShape clip(const BlockShape& block, const npu::FeatureMap& fm) {
+std::uint64_t elements(const npu::BlockShape& block) {
+    return std::uint64_t{block.height} * block.width * block.depth;
+}
+
+npu::BlockShape clip(const npu::BlockShape& block, const npu::FeatureMap& fm) {
     return {std::min(block.height, fm.height), std::min(block.width, fm.width), std::min(block.depth, fm.depth)};
 }
 
@@ -25,7 +31,7 @@ struct Ublocks {
     double blocks = 1;
 };
 
-Ublocks ublocks(const npu::Operation& op, const BlockShape& block, const npu::Hardware& npu) {
+Ublocks ublocks(const npu::Operation& op, const npu::BlockShape& block, const npu::Hardware& npu) {
     std::uint32_t height = npu.ublock_height, width = npu.ublock_width;
     // A single row uses the four positions of a 2 x 2 ublock as 1 x 4 (section 8.2).
     if (height == 2 && op.kind == OpKind::Conv && op.ofm.height == 1 && op.kernel.height == 1 &&
@@ -34,10 +40,10 @@ Ublocks ublocks(const npu::Operation& op, const BlockShape& block, const npu::Ha
         width = 4;
     }
     Ublocks u;
-    u.xy = div_up(block.height, height) * div_up(block.width, width);
-    u.z = div_up(block.depth, npu.ublock_depth);
-    const auto all =
-        div_up(op.ofm.height, height) * div_up(op.ofm.width, width) * div_up(op.ofm.depth, npu.ublock_depth);
+    u.xy = ceil_div<std::uint64_t>(block.height, height) * ceil_div<std::uint64_t>(block.width, width);
+    u.z = ceil_div<std::uint64_t>(block.depth, npu.ublock_depth);
+    const auto all = ceil_div<std::uint64_t>(op.ofm.height, height) * ceil_div<std::uint64_t>(op.ofm.width, width) *
+                     ceil_div<std::uint64_t>(op.ofm.depth, npu.ublock_depth);
     u.blocks = static_cast<double>(all) / static_cast<double>(u.xy * u.z);
     return u;
 }
@@ -48,7 +54,7 @@ struct MacCycles {
 };
 
 // One OFM block, all its sub-kernels of at most 8 x 8 and IFM depth blocks (section 8.2).
-MacCycles mac_cycles_per_block(const npu::Operation& op, const Ublocks& u, const BlockShape& ifm,
+MacCycles mac_cycles_per_block(const npu::Operation& op, const Ublocks& u, const npu::BlockShape& ifm,
                                const npu::Hardware& npu) {
     constexpr std::uint32_t kSub = 8;
     const std::uint64_t weight_step = 4ull * npu.ublock_depth;  // 32: bringing 8 x 8 weights
@@ -67,23 +73,23 @@ MacCycles mac_cycles_per_block(const npu::Operation& op, const Ublocks& u, const
                 per_step = std::max<std::uint64_t>(4, elements) * u.xy * ifm_bytes;
                 weights = false;
             } else if (op.kind == OpKind::Depthwise) {
-                steps = div_up(elements, 4);
+                steps = ceil_div<std::uint64_t>(elements, 4);
                 per_step *= ifm_bytes;
             } else if (part_kernel) {
-                steps = div_up(elements, ifm_bytes == 2 ? 2 : 4);
-                repeats *= div_up(ifm.depth, 8);
+                steps = ceil_div<std::uint64_t>(elements, ifm_bytes == 2 ? 2 : 4);
+                repeats *= ceil_div<std::uint64_t>(ifm.depth, 8);
             } else {
                 steps = elements;
             }
             // A block of one ublock cannot hide the pipeline's depth behind its neighbours.
             std::uint64_t delay = 0;
             if (u.xy == 1) delay = u.z == 1 ? pipeline * steps : pipeline * (steps - 1) * u.z;
-            if (part_kernel) delay *= div_up(ifm.depth, 8);
+            if (part_kernel) delay *= ceil_div<std::uint64_t>(ifm.depth, 8);
             total.macs += per_step * steps * repeats + delay;
             total.weighted += (weights ? std::max(weight_step, per_step) : per_step) * steps * repeats + delay;
         }
     }
-    const std::uint64_t depth_blocks = reduces_depth(op.kind) ? div_up(op.ifm.depth, ifm.depth) : 1;
+    const std::uint64_t depth_blocks = reduces_depth(op.kind) ? ceil_div<std::uint64_t>(op.ifm.depth, ifm.depth) : 1;
     total.macs = total.macs * depth_blocks / npu.cores;
     total.weighted = total.weighted * depth_blocks / npu.cores;
     return total;
@@ -108,10 +114,10 @@ double output_cycles_per_element(const npu::Operation& op, const NpuConfig& npu)
 }
 
 // Cycles to fetch the inputs of one block, or to store its output: latency, and bursts over bandwidth.
-std::uint64_t block_transfer(const npu::FeatureMap& fm, const BlockShape& block, Direction direction,
+std::uint64_t block_transfer(const npu::FeatureMap& fm, const npu::BlockShape& block, Direction direction,
                              const SystemConfig& config) {
     const MemoryTiming& memory = config.timing(config.area_of(fm.region));
-    const std::uint64_t bytes = clip(block, fm).elements() * fm.type.bytes;
+    const std::uint64_t bytes = elements(clip(block, fm)) * fm.type.bytes;
     const std::uint64_t bus = bus_bytes(bytes, run_bytes(fm, block, direction, config.npu.hardware->cores), memory);
     return static_cast<std::uint64_t>(static_cast<double>(bus) / memory.bytes_per_cycle) +
            (direction == Direction::Read ? memory.read_latency : memory.write_latency);
@@ -122,7 +128,7 @@ struct BlockMemory {
 };
 
 BlockMemory block_memory(const npu::Operation& op, const SystemConfig& config) {
-    const BlockShape ifm = ifm_block(op);
+    const npu::BlockShape ifm = npu::ifm_block(op, *config.npu.hardware);
     BlockMemory m;
     m.fetch = block_transfer(op.ifm, ifm, Direction::Read, config);
     if (npu::has_ifm2(op.kind) && !op.ifm2_is_scalar)
@@ -132,11 +138,11 @@ BlockMemory block_memory(const npu::Operation& op, const SystemConfig& config) {
 }
 
 void mac_operation(OperationCost& cost, const npu::Operation& op, const SystemConfig& config) {
-    const BlockShape ifm = clip(ifm_block(op), op.ifm);
-    const BlockShape ofm = clip({op.block_height, op.block_width, op.block_depth}, op.ofm);
+    const npu::BlockShape ifm = clip(npu::ifm_block(op, *config.npu.hardware), op.ifm);
+    const npu::BlockShape ofm = clip({op.block_height, op.block_width, op.block_depth}, op.ofm);
     const Ublocks u = ublocks(op, ofm, *config.npu.hardware);
     const MacCycles mac = mac_cycles_per_block(op, u, ifm, *config.npu.hardware);
-    const double output = std::ceil(output_cycles_per_element(op, config.npu) * static_cast<double>(ofm.elements()));
+    const double output = std::ceil(output_cycles_per_element(op, config.npu) * static_cast<double>(elements(ofm)));
     double bias = 0;
     if (npu::has_weights(op.kind) && op.scales[0].size != 0)
         bias = 10.0 * ofm.depth * config.timing(config.area_of(op.scale_region)).read_latency / 256;
@@ -150,7 +156,8 @@ void mac_operation(OperationCost& cost, const npu::Operation& op, const SystemCo
     const double slow = std::max({macs, out, command});
     const double fast = std::max(std::min(macs, out), command);
 
-    cost.blocks = div_up(op.ofm.height, ofm.height) * div_up(op.ofm.width, ofm.width) * div_up(op.ofm.depth, ofm.depth);
+    cost.blocks = ceil_div<std::uint64_t>(op.ofm.height, ofm.height) *
+                  ceil_div<std::uint64_t>(op.ofm.width, ofm.width) * ceil_div<std::uint64_t>(op.ofm.depth, ofm.depth);
     cost.mac_cycles = static_cast<std::uint64_t>(static_cast<double>(mac.macs) * u.blocks);
     cost.weight_cycles = static_cast<std::uint64_t>(macs * u.blocks);
     cost.output_cycles = static_cast<std::uint64_t>(out * u.blocks);
@@ -165,16 +172,17 @@ void mac_operation(OperationCost& cost, const npu::Operation& op, const SystemCo
 }
 
 void elementwise_operation(OperationCost& cost, const npu::Operation& op, const SystemConfig& config) {
-    const BlockShape block{op.block_height, op.block_width, op.block_depth};
-    const auto elements = static_cast<double>(stored_elements(op.ofm));
+    const npu::BlockShape block{op.block_height, op.block_width, op.block_depth};
+    const auto stored = static_cast<double>(stored_elements(op.ofm));
     const double rate = output_cycles_per_element(op, config.npu);
     const BlockMemory memory = block_memory(op, config);
     const auto busy = static_cast<double>(std::max(memory.fetch, memory.store));
-    const double command = (busy / static_cast<double>(block.elements()) + rate) / 4;
-    cost.blocks =
-        div_up(op.ofm.height, block.height) * div_up(op.ofm.width, block.width) * div_up(op.ofm.depth, block.depth);
-    cost.output_cycles = static_cast<std::uint64_t>(std::ceil(rate * elements));
-    cost.command_cycles = static_cast<std::uint64_t>(std::ceil(command * elements));
+    const double command = (busy / static_cast<double>(elements(block)) + rate) / 4;
+    cost.blocks = ceil_div<std::uint64_t>(op.ofm.height, block.height) *
+                  ceil_div<std::uint64_t>(op.ofm.width, block.width) *
+                  ceil_div<std::uint64_t>(op.ofm.depth, block.depth);
+    cost.output_cycles = static_cast<std::uint64_t>(std::ceil(rate * stored));
+    cost.command_cycles = static_cast<std::uint64_t>(std::ceil(command * stored));
     cost.npu_cycles = std::max(cost.output_cycles, cost.command_cycles);
 }
 

@@ -69,20 +69,9 @@ void settle(OperationCost& cost);
 /// nothing.
 [[nodiscard]] bool is_transposing_copy(const npu::Operation& op);
 
-[[nodiscard]] constexpr std::uint64_t div_up(std::uint64_t a, std::uint64_t b) {
-    return (a + b - 1) / b;
-}
 /// Every output element needs all input channels.
 [[nodiscard]] constexpr bool reduces_depth(npu::OpKind k) {
     return k == npu::OpKind::Conv || k == npu::OpKind::ReduceSum;
 }
-
-/// The IFM block that goes with an operation's OFM block (ethos-u65, section 9.4).
-struct BlockShape {
-    std::uint32_t height = 1, width = 1, depth = 1;
-    [[nodiscard]] std::uint64_t area() const { return std::uint64_t{height} * width; }
-    [[nodiscard]] std::uint64_t elements() const { return area() * depth; }
-};
-[[nodiscard]] BlockShape ifm_block(const npu::Operation& op);
 
 }  // namespace talpa::npu_model

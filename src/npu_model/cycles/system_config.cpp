@@ -55,6 +55,12 @@ bool names_profile(const SystemProfile& profile, std::string_view name) {
     return same_name(profile.name, name) || same_name(profile.name.substr(kPrefix), name);
 }
 
+// "Dedicated_Sram", and "Dedicated_Sram_384KB": the same with a limit on the cache, which changes no cost.
+bool names_mode(const MemoryMode& mode, std::string_view name) {
+    if (name.size() > mode.name.size() && name[mode.name.size()] == '_' && name.ends_with("KB")) name = name.substr(0, mode.name.size());
+    return same_name(mode.name, name);
+}
+
 }  // namespace
 
 const char* memory_area_name(MemoryArea area) {
@@ -79,7 +85,7 @@ std::span<const MemoryMode> memory_modes() {
 std::optional<SystemConfig> system_config(std::string_view npu, std::string_view profile, std::string_view mode) {
     const auto n = std::ranges::find_if(kNpus, [&](const NpuConfig& c) { return same_name(c.hardware->name, npu); });
     const auto p = std::ranges::find_if(kProfiles, [&](const SystemProfile& c) { return names_profile(c, profile); });
-    const auto m = std::ranges::find_if(kModes, [&](const MemoryMode& c) { return same_name(c.name, mode); });
+    const auto m = std::ranges::find_if(kModes, [&](const MemoryMode& c) { return names_mode(c, mode); });
     if (n == std::end(kNpus) || p == std::end(kProfiles) || m == std::end(kModes)) return std::nullopt;
 
     SystemConfig config;

@@ -30,6 +30,11 @@ TEST(SystemConfig, MemoryModesSayWhereRegionsAre) {
     EXPECT_EQ(only.area_of(0), MemoryArea::Sram);
 }
 
+TEST(SystemConfig, ALimitOfTheCacheIsPartOfAModesName) {
+    EXPECT_EQ(system_config("ethos-u65-256", "High_End", "Dedicated_Sram_384KB")->mode, "Dedicated_Sram");
+    EXPECT_FALSE(system_config("ethos-u65-256", "High_End", "Dedicated_Sram_384"));
+}
+
 TEST(SystemConfig, UnknownNamesAreNothing) {
     EXPECT_FALSE(system_config("ethos-u65-1024", "High_End", "Dedicated_Sram"));
     EXPECT_FALSE(system_config("ethos-u65-256", "End", "Dedicated_Sram"));

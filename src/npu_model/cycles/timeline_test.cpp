@@ -17,8 +17,12 @@ Job wait(OpKind kind, std::uint32_t outstanding) {
     return {kind, outstanding, 0, {}};
 }
 
-const npu::Hardware& u65() { return npu::kU65_256; }
-const npu::Hardware& u55() { return npu::kHardware[3]; }
+const npu::Hardware& u65() {
+    return npu::kU65_256;
+}
+const npu::Hardware& u55() {
+    return npu::kHardware[3];
+}
 
 TEST(Timeline, KernelsRunOneAfterTheOther) {
     const std::vector<Job> jobs{kernel(100), kernel(50)};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/core/checked_math.h"
+
 namespace talpa::npu_model {
 namespace {
 
@@ -28,14 +30,15 @@ std::uint64_t fetched_extent(std::uint32_t ofm, std::uint32_t block, std::uint32
 }  // namespace
 
 std::uint64_t stored_depth(const npu::FeatureMap& fm) {
-    return fm.layout == npu::Layout::Nhcwb16 ? div_up(fm.depth, 16) * 16 : fm.depth;
+    return fm.layout == npu::Layout::Nhcwb16 ? ceil_div<std::uint64_t>(fm.depth, 16) * 16 : fm.depth;
 }
 
 std::uint64_t stored_elements(const npu::FeatureMap& fm) {
     return stored_depth(fm) * fm.height * fm.width;
 }
 
-std::uint32_t run_bytes(const npu::FeatureMap& fm, const BlockShape& block, Direction direction, std::uint32_t cores) {
+std::uint32_t run_bytes(const npu::FeatureMap& fm, const npu::BlockShape& block, Direction direction,
+                        std::uint32_t cores) {
     constexpr std::uint32_t kBrick = 16, kWriteLimit = 64;
     const std::uint32_t es = fm.type.bytes;
     const bool full_depth = fm.depth == block.depth;
@@ -67,7 +70,8 @@ std::uint64_t add_transfer(OperationCost& cost, MemoryArea area, Direction direc
 }
 
 void feature_map_traffic(OperationCost& cost, const npu::Operation& op, const SystemConfig& config) {
-    const BlockShape ifm = ifm_block(op), ofm{op.block_height, op.block_width, op.block_depth};
+    const npu::BlockShape ifm = npu::ifm_block(op, *config.npu.hardware),
+                          ofm{op.block_height, op.block_width, op.block_depth};
     const std::uint32_t cores = config.npu.hardware->cores;
     std::uint64_t ifm_elements = stored_elements(op.ifm), ifm2_elements = 0;
     if (npu::is_elementwise(op.kind)) {
@@ -80,7 +84,7 @@ void feature_map_traffic(OperationCost& cost, const npu::Operation& op, const Sy
                                       op.padding.top, op.ifm.height, op.upscale) *
                        fetched_extent(op.ofm.width, op.block_width, k.stride_x, k.width, k.dilation_x, op.padding.left,
                                       op.ifm.width, op.upscale);
-        if (reduces_depth(op.kind)) ifm_elements *= div_up(op.ofm.depth, op.block_depth);
+        if (reduces_depth(op.kind)) ifm_elements *= ceil_div<std::uint64_t>(op.ofm.depth, op.block_depth);
     }
     add_transfer(cost, config.area_of(op.ifm.region), Direction::Read, ifm_elements * op.ifm.type.bytes,
                  run_bytes(op.ifm, ifm, Direction::Read, cores), config);
@@ -94,8 +98,8 @@ void feature_map_traffic(OperationCost& cost, const npu::Operation& op, const Sy
 // Weights and scales are contiguous, and read again for every block in height and width.
 void constant_traffic(OperationCost& cost, const npu::Operation& op, const SystemConfig& config) {
     if (!npu::has_weights(op.kind)) return;
-    const std::uint64_t passes = div_up(op.ofm.height, std::min(op.block_height, op.ofm.height)) *
-                                 div_up(op.ofm.width, std::min(op.block_width, op.ofm.width));
+    const std::uint64_t passes = ceil_div<std::uint64_t>(op.ofm.height, std::min(op.block_height, op.ofm.height)) *
+                                 ceil_div<std::uint64_t>(op.ofm.width, std::min(op.block_width, op.ofm.width));
     for (unsigned core = 0; core < npu::kMaxCores; ++core) {
         if (op.weights[core].size != 0)
             add_transfer(cost, config.area_of(op.weight_region), Direction::Read, passes * op.weights[core].size,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "npu/block.h"
 #include "npu/operation.h"
 #include "npu_model/cycles/operation_cost.h"
 
@@ -12,7 +13,7 @@ namespace talpa::npu_model {
 enum class Direction : std::uint8_t { Read, Write };
 
 /// Bytes in a row that one access of a block finds in memory; at least 1.
-[[nodiscard]] std::uint32_t run_bytes(const npu::FeatureMap& fm, const BlockShape& block, Direction direction,
+[[nodiscard]] std::uint32_t run_bytes(const npu::FeatureMap& fm, const npu::BlockShape& block, Direction direction,
                                       std::uint32_t cores);
 
 /// Bytes on the bus for `bytes` useful ones that lie in runs of `run`: a run shorter than a burst costs a whole burst.

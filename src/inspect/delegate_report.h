@@ -1,0 +1,16 @@
+// One delegate of a method: what its compile specs, its payload and its command stream say.
+#pragma once
+
+#include <span>
+
+#include "inspect/report.h"
+#include "pte/data_file.h"
+#include "pte/program.h"
+
+namespace talpa::inspect {
+
+[[nodiscard]] DelegateReport delegate_report(const pte::Program& program, const pte::MethodView& method,
+                                             std::uint32_t index, std::span<const pte::DataFile> data_files,
+                                             const Options& options);
+
+}  // namespace talpa::inspect

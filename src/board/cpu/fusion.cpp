@@ -1,0 +1,7 @@
+#include "board/cpu/fusion.h"
+
+namespace talpa::board::cpu {
+
+void fuse(Block& /*block*/) {}
+
+}  // namespace talpa::board::cpu

@@ -15,11 +15,14 @@ void set_skip(Op& op) {
     op.threaded = &skip_unless<C>;
     op.body = nullptr;
 }
-constexpr void (*kSkip[14])(Op&) = {set_skip<0>, set_skip<1>, set_skip<2>, set_skip<3>,  set_skip<4>,  set_skip<5>,  set_skip<6>,
-                                    set_skip<7>, set_skip<8>, set_skip<9>, set_skip<10>, set_skip<11>, set_skip<12>, set_skip<13>};
+constexpr void (*kSkip[14])(Op&) = {set_skip<0>,  set_skip<1>,  set_skip<2>,  set_skip<3>, set_skip<4>,
+                                    set_skip<5>,  set_skip<6>,  set_skip<7>,  set_skip<8>, set_skip<9>,
+                                    set_skip<10>, set_skip<11>, set_skip<12>, set_skip<13>};
 
 /// BKPT is unconditional even inside an IT block.
-bool is_unconditional(const Instruction& i) { return i.size == 2 && (i.first >> 8) == 0xBE; }
+bool is_unconditional(const Instruction& i) {
+    return i.size == 2 && (i.first >> 8) == 0xBE;
+}
 
 }  // namespace
 
@@ -86,7 +89,8 @@ void BlockCache::decode(Block& block, u32 pc, u8 it, unsigned limit) {
     end.aux = it;
     end.pc = address;
     instruction_of.push_back(count);
-    for (std::size_t k = 0; k < emitter.ops.size(); k++) emitter.ops[k].remaining = static_cast<u8>(count - instruction_of[k]);
+    for (std::size_t k = 0; k < emitter.ops.size(); k++)
+        emitter.ops[k].remaining = static_cast<u8>(count - instruction_of[k]);
     block.pc = pc;
     block.count = count;
     block.bytes = address - pc;

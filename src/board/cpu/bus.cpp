@@ -5,7 +5,9 @@
 
 namespace talpa::board::cpu {
 
-Ram::Ram(std::size_t size) : own_(size), memory_(own_), code_(size / kGranule + 1) { poison(); }
+Ram::Ram(std::size_t size) : own_(size), memory_(own_), code_(size / kGranule + 1) {
+    poison();
+}
 
 Ram::Ram(std::span<u8> memory) : memory_(memory), code_(memory.size() / kGranule + 1) {}
 
@@ -20,19 +22,22 @@ bool Ram::holds_code(std::size_t offset, std::size_t length) const {
 }
 
 void Ram::mark_code(std::size_t offset, std::size_t length) {
-    for (std::size_t g = offset / kGranule; g <= (offset + length - 1) / kGranule && g < code_.size(); g++) code_[g] = 1;
+    for (std::size_t g = offset / kGranule; g <= (offset + length - 1) / kGranule && g < code_.size(); g++)
+        code_[g] = 1;
 }
 
-void Ram::forget_code() { std::fill(code_.begin(), code_.end(), u8{0}); }
+void Ram::forget_code() {
+    std::fill(code_.begin(), code_.end(), u8{0});
+}
 
 host::Result<void> Bus::add(Region region) {
     if (region.size == 0 || region.base + (region.size - 1) < region.base)
-        return host::failure(ErrorCode::InvalidArgument, "region {} at {:#x} of {:#x} bytes is empty or wraps around", region.name,
-                             region.base, region.size);
+        return host::failure(ErrorCode::InvalidArgument, "region {} at {:#x} of {:#x} bytes is empty or wraps around",
+                             region.name, region.base, region.size);
     for (const Region& other : regions_)
         if (other.contains(region.base) || region.contains(other.base))
-            return host::failure(ErrorCode::InvalidArgument, "region {} at {:#x} overlaps {} at {:#x}", region.name, region.base,
-                                 other.name, other.base);
+            return host::failure(ErrorCode::InvalidArgument, "region {} at {:#x} overlaps {} at {:#x}", region.name,
+                                 region.base, other.name, other.base);
     regions_.insert(std::upper_bound(regions_.begin(), regions_.end(), region.base,
                                      [](u32 base, const Region& r) { return base < r.base; }),
                     std::move(region));
@@ -41,8 +46,9 @@ host::Result<void> Bus::add(Region region) {
 
 host::Result<void> Bus::add_ram(std::string_view name, u32 base, u32 size, Ram& ram, u32 ram_offset) {
     if (ram_offset > ram.bytes().size() || size > ram.bytes().size() - ram_offset)
-        return host::failure(ErrorCode::InvalidArgument, "region {}: {:#x} bytes from offset {:#x} do not fit RAM of {:#x} bytes", name,
-                             size, ram_offset, ram.bytes().size());
+        return host::failure(ErrorCode::InvalidArgument,
+                             "region {}: {:#x} bytes from offset {:#x} do not fit RAM of {:#x} bytes", name, size,
+                             ram_offset, ram.bytes().size());
     return add({base, size, &ram, ram_offset, nullptr, std::string(name)});
 }
 
@@ -51,7 +57,8 @@ host::Result<void> Bus::add_device(std::string_view name, u32 base, u32 size, De
 }
 
 const Region* Bus::find(u32 address) const {
-    auto it = std::upper_bound(regions_.begin(), regions_.end(), address, [](u32 a, const Region& r) { return a < r.base; });
+    auto it =
+        std::upper_bound(regions_.begin(), regions_.end(), address, [](u32 a, const Region& r) { return a < r.base; });
     if (it == regions_.begin()) return nullptr;
     --it;
     return it->contains(address) ? &*it : nullptr;

@@ -40,11 +40,11 @@ enum class Fault : u8 {
     InstructionBus,
     LazyAccess,  ///< lazy stacking of FP state failed
     LazyBus,
-    Secure,             ///< a change of security state that this model does not have
+    Secure,  ///< a change of security state that this model does not have
 };
 
-/// Bits of Core::flags, as x86's LAHF and SETO leave them in AX, so that translated code stores flags in two instructions.
-/// Other bits of the word are noise.
+/// Bits of Core::flags, as x86's LAHF and SETO leave them in AX, so that translated code stores flags in two
+/// instructions. Other bits of the word are noise.
 inline constexpr u16 kN = 0x8000;
 inline constexpr u16 kZ = 0x4000;
 inline constexpr u16 kC = 0x0100;
@@ -55,11 +55,12 @@ inline constexpr unsigned kLr = 14;
 inline constexpr unsigned kPc = 15;
 
 struct Core {
-    std::array<u32, 16> r{};  ///< r[13] is the stack pointer in use; r[15] only between micro-operations of one instruction
+    std::array<u32, 16>
+        r{};  ///< r[13] is the stack pointer in use; r[15] only between micro-operations of one instruction
     u16 flags = 0;
     u8 q = 0;
-    u8 ge = 0;  ///< four bits
-    u32 pc = 0;  ///< next instruction, valid between blocks
+    u8 ge = 0;       ///< four bits
+    u32 pc = 0;      ///< next instruction, valid between blocks
     i64 budget = 0;  ///< instructions until the run loop must look around; blocks subtract their length when they start
     std::atomic<u32> attention{0};  ///< set by any thread: look around at the next block border
     u8 it = 0;                      ///< ITSTATE, valid between blocks
@@ -73,7 +74,8 @@ struct Core {
     u32 exclusive_address = 0;
     u32 fault_address = 0;
     u32 stack_limit = 0;  ///< of the stack in use
-    /// Host address minus guest address per 4 KiB page for accesses without further checks; 0 sends them to the slow path.
+    /// Host address minus guest address per 4 KiB page for accesses without further checks; 0 sends them to the slow
+    /// path.
     const std::uintptr_t* read_pages = nullptr;
     const std::uintptr_t* write_pages = nullptr;
     Machine* machine = nullptr;
@@ -97,20 +99,37 @@ struct Core {
 inline constexpr unsigned kPageBits = 12;
 inline constexpr u32 kPageSize = 1U << kPageBits;
 
-[[nodiscard]] inline u16 nz_flags(u32 result) { return static_cast<u16>(((result >> 31) << 15) | (result == 0 ? kZ : 0)); }
+[[nodiscard]] inline u16 nz_flags(u32 result) {
+    return static_cast<u16>(((result >> 31) << 15) | (result == 0 ? kZ : 0));
+}
 
 /// The 15 conditions of the architecture; 14 is always.
 [[nodiscard]] inline bool condition_holds(const Core& core, unsigned condition) {
     bool result = false;
     switch (condition >> 1) {
-        case 0: result = core.z(); break;
-        case 1: result = core.c(); break;
-        case 2: result = core.n(); break;
-        case 3: result = core.v(); break;
-        case 4: result = core.c() && !core.z(); break;
-        case 5: result = core.n() == core.v(); break;
-        case 6: result = core.n() == core.v() && !core.z(); break;
-        default: return true;
+        case 0:
+            result = core.z();
+            break;
+        case 1:
+            result = core.c();
+            break;
+        case 2:
+            result = core.n();
+            break;
+        case 3:
+            result = core.v();
+            break;
+        case 4:
+            result = core.c() && !core.z();
+            break;
+        case 5:
+            result = core.n() == core.v();
+            break;
+        case 6:
+            result = core.n() == core.v() && !core.z();
+            break;
+        default:
+            return true;
     }
     return (condition & 1) != 0 ? !result : result;
 }

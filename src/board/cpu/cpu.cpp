@@ -6,13 +6,20 @@ namespace talpa::board::cpu {
 
 const char* stop_name(Stop stop) {
     switch (stop) {
-        case Stop::Limit: return "instruction limit";
-        case Stop::Sleeping: return "sleeping";
-        case Stop::Requested: return "stop requested";
-        case Stop::Breakpoint: return "breakpoint";
-        case Stop::Bkpt: return "BKPT instruction";
-        case Stop::Lockup: return "lockup";
-        case Stop::Reset: return "system reset";
+        case Stop::Limit:
+            return "instruction limit";
+        case Stop::Sleeping:
+            return "sleeping";
+        case Stop::Requested:
+            return "stop requested";
+        case Stop::Breakpoint:
+            return "breakpoint";
+        case Stop::Bkpt:
+            return "BKPT instruction";
+        case Stop::Lockup:
+            return "lockup";
+        case Stop::Reset:
+            return "system reset";
     }
     return "unknown";
 }
@@ -20,27 +27,49 @@ const char* stop_name(Stop stop) {
 Cpu::Cpu(Bus& bus, const Options& options) : machine_(std::make_unique<Machine>(bus, options)) {}
 Cpu::~Cpu() = default;
 
-void Cpu::reset(std::uint32_t vtor) { machine_->reset(vtor); }
-Stop Cpu::run(std::uint64_t limit) { return machine_->run(limit); }
+void Cpu::reset(std::uint32_t vtor) {
+    machine_->reset(vtor);
+}
+Stop Cpu::run(std::uint64_t limit) {
+    return machine_->run(limit);
+}
 
 void Cpu::set_irq(unsigned irq, bool level) {
     machine_->nvic.set_line(irq, level);
     machine_->wake();
 }
-void Cpu::set_event() { machine_->set_event(); }
+void Cpu::set_event() {
+    machine_->set_event();
+}
 void Cpu::request_stop() {
     machine_->stop_requested = true;
     machine_->wake();
 }
-bool Cpu::wait(std::uint64_t microseconds) { return machine_->wait(microseconds); }
-void Cpu::skip(std::uint64_t cycles) { machine_->skip(cycles); }
-std::uint64_t Cpu::cycles_until_timer() const { return machine_->cycles_until_timer(); }
+bool Cpu::wait(std::uint64_t microseconds) {
+    return machine_->wait(microseconds);
+}
+void Cpu::skip(std::uint64_t cycles) {
+    machine_->skip(cycles);
+}
+std::uint64_t Cpu::cycles_until_timer() const {
+    return machine_->cycles_until_timer();
+}
 
-std::uint64_t Cpu::cycles() const { return machine_->now(); }
-std::uint64_t Cpu::instructions() const { return machine_->now() - machine_->skipped(); }
-std::uint64_t Cpu::exceptions_taken() const { return machine_->exceptions_taken; }
-bool Cpu::locked_up() const { return machine_->exceptions.locked_up; }
-bool Cpu::sleeping() const { return machine_->sleeping; }
+std::uint64_t Cpu::cycles() const {
+    return machine_->now();
+}
+std::uint64_t Cpu::instructions() const {
+    return machine_->now() - machine_->skipped();
+}
+std::uint64_t Cpu::exceptions_taken() const {
+    return machine_->exceptions_taken;
+}
+bool Cpu::locked_up() const {
+    return machine_->exceptions.locked_up;
+}
+bool Cpu::sleeping() const {
+    return machine_->sleeping;
+}
 
 Registers Cpu::registers() const {
     const Core& core = machine_->core;
@@ -83,7 +112,9 @@ void Cpu::set_registers(const Registers& in) {
     core.fpscr = in.fpscr;
 }
 
-std::uint32_t Cpu::pc() const { return machine_->core.pc; }
+std::uint32_t Cpu::pc() const {
+    return machine_->core.pc;
+}
 void Cpu::set_pc(std::uint32_t address) {
     machine_->core.pc = address & ~1U;
     machine_->core.it = 0;
@@ -97,7 +128,9 @@ void Cpu::remove_breakpoint(std::uint32_t address) {
     machine_->breakpoints.erase(address & ~1U);
     machine_->forget_code();
 }
-void Cpu::code_changed() { machine_->forget_code(); }
+void Cpu::code_changed() {
+    machine_->forget_code();
+}
 
 bool Cpu::read_memory(std::uint32_t address, unsigned size, std::uint32_t& value) {
     return !machine_->memory.read(address, size, true, kPlain, value);

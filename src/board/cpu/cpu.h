@@ -1,5 +1,5 @@
-// A Cortex-M33: Armv8-M mainline with DSP and single-precision FPU, always Secure. What is modelled and how it was proven:
-// docs/board-cpu.md.
+// A Cortex-M33: Armv8-M mainline with DSP and single-precision FPU, always Secure. What is modelled and how it was
+// proven: docs/board-cpu.md.
 //
 // One thread runs it (run, step and all registers); set_irq, set_event, request_stop and wake may come from any thread.
 // Time is counted in core cycles, one an instruction; sleeping takes none until the owner says so (skip).
@@ -58,8 +58,8 @@ class Cpu {
     Cpu(const Cpu&) = delete;
     Cpu& operator=(const Cpu&) = delete;
 
-    /// As the hardware leaves reset with INITSVTOR = `vtor`: SP and PC from the vector table there. Memory is untouched;
-    /// cycles go on counting.
+    /// As the hardware leaves reset with INITSVTOR = `vtor`: SP and PC from the vector table there. Memory is
+    /// untouched; cycles go on counting.
     void reset(std::uint32_t vtor);
 
     /// Runs until a reason to stop, at most `limit` instructions. A sleeping core returns Sleeping at once when nothing
@@ -97,7 +97,8 @@ class Cpu {
     /// After anybody but the core itself wrote memory that may hold code, between runs.
     void code_changed();
 
-    /// Memory as the core's data accesses see it, devices and system registers included; for debuggers. False on a fault.
+    /// Memory as the core's data accesses see it, devices and system registers included; for debuggers. False on a
+    /// fault.
     bool read_memory(std::uint32_t address, unsigned size, std::uint32_t& value);
     bool write_memory(std::uint32_t address, unsigned size, std::uint32_t value);
 

@@ -11,10 +11,14 @@ Operand2 expand_immediate(u32 imm12) {
     const u32 byte = imm12 & 0xFF;
     if (bits(imm12, 10, 2) == 0) {
         switch (bits(imm12, 8, 2)) {
-            case 0: return Operand2::immediate(byte);
-            case 1: return Operand2::immediate(byte | (byte << 16));
-            case 2: return Operand2::immediate((byte << 8) | (byte << 24));
-            default: return Operand2::immediate(byte * 0x01010101U);
+            case 0:
+                return Operand2::immediate(byte);
+            case 1:
+                return Operand2::immediate(byte | (byte << 16));
+            case 2:
+                return Operand2::immediate((byte << 8) | (byte << 24));
+            default:
+                return Operand2::immediate(byte * 0x01010101U);
         }
     }
     const u32 value = std::rotr(0x80U | (byte & 0x7F), static_cast<int>(bits(imm12, 7, 5)));
@@ -29,17 +33,38 @@ void decode_operation(const Instruction& i, Emitter& e, const Operand2& operand)
     Alu alu = Alu::And;
     Alu comparing = Alu::And;
     switch (bits(i.first, 5, 4)) {
-        case 0: comparing = Alu::Tst; break;
-        case 1: alu = Alu::Bic; break;
-        case 2: alu = rn == kPc ? Alu::Mov : Alu::Orr; break;
-        case 3: alu = rn == kPc ? Alu::Mvn : Alu::Orn; break;
-        case 4: alu = Alu::Eor, comparing = Alu::Teq; break;
-        case 8: alu = Alu::Add, comparing = Alu::Cmn; break;
-        case 10: alu = Alu::Adc; break;
-        case 11: alu = Alu::Sbc; break;
-        case 13: alu = Alu::Sub, comparing = Alu::Cmp; break;
-        case 14: alu = Alu::Rsb; break;
-        default: return emit_undefined(e);
+        case 0:
+            comparing = Alu::Tst;
+            break;
+        case 1:
+            alu = Alu::Bic;
+            break;
+        case 2:
+            alu = rn == kPc ? Alu::Mov : Alu::Orr;
+            break;
+        case 3:
+            alu = rn == kPc ? Alu::Mvn : Alu::Orn;
+            break;
+        case 4:
+            alu = Alu::Eor, comparing = Alu::Teq;
+            break;
+        case 8:
+            alu = Alu::Add, comparing = Alu::Cmn;
+            break;
+        case 10:
+            alu = Alu::Adc;
+            break;
+        case 11:
+            alu = Alu::Sbc;
+            break;
+        case 13:
+            alu = Alu::Sub, comparing = Alu::Cmp;
+            break;
+        case 14:
+            alu = Alu::Rsb;
+            break;
+        default:
+            return emit_undefined(e);
     }
     if (rd == kPc) {
         if (!flags || comparing == Alu::And) return emit_undefined(e);
@@ -63,13 +88,17 @@ void decode_plain_immediate(const Instruction& i, Emitter& e) {
     };
     switch (bits(i.first, 4, 5)) {
         case 0b00000:
-            if (rn == kPc) return emit_data(e, i, Alu::Mov, false, rd, 0, Operand2::immediate(i.literal_base() + imm12));
+            if (rn == kPc)
+                return emit_data(e, i, Alu::Mov, false, rd, 0, Operand2::immediate(i.literal_base() + imm12));
             return emit_data(e, i, Alu::Add, false, rd, rn, Operand2::immediate(imm12));
         case 0b01010:
-            if (rn == kPc) return emit_data(e, i, Alu::Mov, false, rd, 0, Operand2::immediate(i.literal_base() - imm12));
+            if (rn == kPc)
+                return emit_data(e, i, Alu::Mov, false, rd, 0, Operand2::immediate(i.literal_base() - imm12));
             return emit_data(e, i, Alu::Sub, false, rd, rn, Operand2::immediate(imm12));
-        case 0b00100: return emit_data(e, i, Alu::Mov, false, rd, 0, Operand2::immediate(imm16));
-        case 0b01100: return field(e.add<movt>(), imm16, 0);
+        case 0b00100:
+            return emit_data(e, i, Alu::Mov, false, rd, 0, Operand2::immediate(imm16));
+        case 0b01100:
+            return field(e.add<movt>(), imm16, 0);
         case 0b10010:
         case 0b11010:
             if (low == 0) {
@@ -95,7 +124,8 @@ void decode_plain_immediate(const Instruction& i, Emitter& e) {
         case 0b10110:
             if (last < low) return emit_undefined(e);
             return field(rn == kPc ? e.add<bfc>() : e.add<bfi>(), low, last - low + 1);
-        default: return emit_undefined(e);
+        default:
+            return emit_undefined(e);
     }
 }
 
@@ -118,7 +148,8 @@ void decode_shifted_register(const Instruction& i, Emitter& e) {
 void decode_data32(const Instruction& i, Emitter& e) {
     if (bits(i.first, 11, 2) == 1) return decode_shifted_register(i, e);
     if (bit(i.first, 9)) return decode_plain_immediate(i, e);
-    decode_operation(i, e, expand_immediate((bit(i.first, 10) ? 0x800U : 0U) | (bits(i.second, 12, 3) << 8) | (i.second & 0xFF)));
+    decode_operation(
+        i, e, expand_immediate((bit(i.first, 10) ? 0x800U : 0U) | (bits(i.second, 12, 3) << 8) | (i.second & 0xFF)));
 }
 
 }  // namespace talpa::board::cpu

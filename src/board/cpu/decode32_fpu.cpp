@@ -16,7 +16,9 @@ void emit_no_coprocessor(const Instruction& i, Emitter& e) {
 }
 
 /// S register numbers: the four-bit field and its extra low bit.
-u8 s_register(u32 field, bool low) { return static_cast<u8>(field * 2 + (low ? 1 : 0)); }
+u8 s_register(u32 field, bool low) {
+    return static_cast<u8>(field * 2 + (low ? 1 : 0));
+}
 
 struct Registers {
     u8 d;
@@ -47,7 +49,8 @@ void binary(const Instruction& i, Emitter& e) {
 }
 
 u32 expand_float(u32 imm8) {
-    return (bits(imm8, 7, 1) << 31) | ((bit(imm8, 6) ? 0x3E000000U : 0x40000000U) + (bits(imm8, 4, 2) << 23)) | (bits(imm8, 0, 4) << 19);
+    return (bits(imm8, 7, 1) << 31) | ((bit(imm8, 6) ? 0x3E000000U : 0x40000000U) + (bits(imm8, 4, 2) << 23)) |
+           (bits(imm8, 0, 4) << 19);
 }
 
 void decode_fixed(const Instruction& i, Emitter& e) {
@@ -69,12 +72,24 @@ void decode_unary(const Instruction& i, Emitter& e) {
     const Registers r = s_registers(i);
     const bool high = bit(i.second, 7);
     switch (bits(i.first, 0, 4)) {
-        case 0: high ? add<fp_unary<Fp1::Abs>>(e, r) : add<fp_unary<Fp1::Move>>(e, r); return;
-        case 1: high ? add<fp_unary<Fp1::Sqrt>>(e, r) : add<fp_unary<Fp1::Neg>>(e, r); return;
-        case 2: add<fp_from_half>(e, r).aux = high ? 16 : 0; return;
-        case 3: add<fp_to_half>(e, r).aux = high ? 16 : 0; return;
-        case 4: add<fp_compare<false>>(e, r).aux = high ? 1 : 0; return;
-        case 5: add<fp_compare<true>>(e, r).aux = high ? 1 : 0; return;
+        case 0:
+            high ? add<fp_unary<Fp1::Abs>>(e, r) : add<fp_unary<Fp1::Move>>(e, r);
+            return;
+        case 1:
+            high ? add<fp_unary<Fp1::Sqrt>>(e, r) : add<fp_unary<Fp1::Neg>>(e, r);
+            return;
+        case 2:
+            add<fp_from_half>(e, r).aux = high ? 16 : 0;
+            return;
+        case 3:
+            add<fp_to_half>(e, r).aux = high ? 16 : 0;
+            return;
+        case 4:
+            add<fp_compare<false>>(e, r).aux = high ? 1 : 0;
+            return;
+        case 5:
+            add<fp_compare<true>>(e, r).aux = high ? 1 : 0;
+            return;
         case 6: {
             Op& op = add<fp_round>(e, r);
             op.aux = high ? static_cast<u8>(Round::Zero) : kModeOfFpscr;
@@ -103,25 +118,34 @@ void decode_unary(const Instruction& i, Emitter& e) {
         case 10:
         case 11:
         case 14:
-        case 15: return decode_fixed(i, e);
-        default: return emit_no_coprocessor(i, e);
+        case 15:
+            return decode_fixed(i, e);
+        default:
+            return emit_no_coprocessor(i, e);
     }
 }
 
 void decode_data_processing(const Instruction& i, Emitter& e) {
     if (bit(i.second, 8)) return emit_no_coprocessor(i, e);  // double precision
     switch ((bit(i.first, 7) ? 4U : 0U) | bits(i.first, 4, 2)) {
-        case 0: return binary<Fp2::Mla, Fp2::Mls>(i, e);
-        case 1: return binary<Fp2::Nmls, Fp2::Nmla>(i, e);
-        case 2: return binary<Fp2::Mul, Fp2::Nmul>(i, e);
-        case 3: return binary<Fp2::Add, Fp2::Sub>(i, e);
+        case 0:
+            return binary<Fp2::Mla, Fp2::Mls>(i, e);
+        case 1:
+            return binary<Fp2::Nmls, Fp2::Nmla>(i, e);
+        case 2:
+            return binary<Fp2::Mul, Fp2::Nmul>(i, e);
+        case 3:
+            return binary<Fp2::Add, Fp2::Sub>(i, e);
         case 4:
             if (bit(i.second, 6)) return emit_no_coprocessor(i, e);
             add<fp_binary<Fp2::Div>>(e, s_registers(i));
             return;
-        case 5: return binary<Fp2::Fnms, Fp2::Fnma>(i, e);
-        case 6: return binary<Fp2::Fma, Fp2::Fms>(i, e);
-        default: break;
+        case 5:
+            return binary<Fp2::Fnms, Fp2::Fnma>(i, e);
+        case 6:
+            return binary<Fp2::Fma, Fp2::Fms>(i, e);
+        default:
+            break;
     }
     if (bit(i.second, 6)) return decode_unary(i, e);
     if (bit(i.second, 7) || bit(i.second, 5)) return emit_no_coprocessor(i, e);

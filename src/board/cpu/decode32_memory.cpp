@@ -1,4 +1,5 @@
-// Loads and stores: single, dual, multiple, exclusive, acquire-release; table branches; TT (manual C2.3.1, C2.3.5, C2.3.6).
+// Loads and stores: single, dual, multiple, exclusive, acquire-release; table branches; TT (manual C2.3.1, C2.3.5,
+// C2.3.6).
 #include "board/cpu/decoder.h"
 #include "board/cpu/exec_memory.h"
 #include "board/cpu/exec_system.h"
@@ -12,7 +13,8 @@ void decode_multiple(const Instruction& i, Emitter& e) {
     const bool load = bit(i.first, 4);
     const u32 list = i.second & 0xFFFF;
     const unsigned kind = bits(i.first, 7, 2);
-    if (kind == 0 || kind == 3 || rn == kPc || bit(list, kSp) || list == 0 || (!load && bit(list, kPc))) return emit_undefined(e);
+    if (kind == 0 || kind == 3 || rn == kPc || bit(list, kSp) || list == 0 || (!load && bit(list, kPc)))
+        return emit_undefined(e);
     emit_multiple(e, load ? Transfer::Load : Transfer::Store, rn, list, kind == 2, bit(i.first, 5));
 }
 
@@ -75,15 +77,32 @@ void decode_ordered(const Instruction& i, Emitter& e) {
             e.ended = true;
             return;
         }
-        case 4: op = load ? &e.add<load_acquire<1, true>>() : &e.add<store_exclusive<1>>(); break;
-        case 5: op = load ? &e.add<load_acquire<2, true>>() : &e.add<store_exclusive<2>>(); break;
-        case 8: op = load ? &e.add<load_acquire<1, false>>() : &e.add<store_release<1>>(); break;
-        case 9: op = load ? &e.add<load_acquire<2, false>>() : &e.add<store_release<2>>(); break;
-        case 10: op = load ? &e.add<load_acquire<4, false>>() : &e.add<store_release<4>>(); break;
-        case 12: op = load ? &e.add<load_acquire<1, true>>() : &e.add<store_exclusive<1>>(); break;
-        case 13: op = load ? &e.add<load_acquire<2, true>>() : &e.add<store_exclusive<2>>(); break;
-        case 14: op = load ? &e.add<load_acquire<4, true>>() : &e.add<store_exclusive<4>>(); break;
-        default: return emit_undefined(e);
+        case 4:
+            op = load ? &e.add<load_acquire<1, true>>() : &e.add<store_exclusive<1>>();
+            break;
+        case 5:
+            op = load ? &e.add<load_acquire<2, true>>() : &e.add<store_exclusive<2>>();
+            break;
+        case 8:
+            op = load ? &e.add<load_acquire<1, false>>() : &e.add<store_release<1>>();
+            break;
+        case 9:
+            op = load ? &e.add<load_acquire<2, false>>() : &e.add<store_release<2>>();
+            break;
+        case 10:
+            op = load ? &e.add<load_acquire<4, false>>() : &e.add<store_release<4>>();
+            break;
+        case 12:
+            op = load ? &e.add<load_acquire<1, true>>() : &e.add<store_exclusive<1>>();
+            break;
+        case 13:
+            op = load ? &e.add<load_acquire<2, true>>() : &e.add<store_exclusive<2>>();
+            break;
+        case 14:
+            op = load ? &e.add<load_acquire<4, true>>() : &e.add<store_exclusive<4>>();
+            break;
+        default:
+            return emit_undefined(e);
     }
     op->rd = static_cast<u8>(bits(i.second, 12, 4));
     op->ra = static_cast<u8>(bits(i.second, 0, 4));
@@ -114,8 +133,10 @@ void decode_single(const Instruction& i, Emitter& e) {
     const unsigned size = bits(i.first, 5, 2);
     const unsigned rn = bits(i.first, 0, 4);
     const unsigned rt = bits(i.second, 12, 4);
-    if (size == 3 || (is_signed && (size == 2 || !load)) || (!load && (rn == kPc || rt == kPc))) return emit_undefined(e);
-    static constexpr Width kWidths[2][3] = {{Width::Byte, Width::Half, Width::Word}, {Width::SignedByte, Width::SignedHalf, Width::Word}};
+    if (size == 3 || (is_signed && (size == 2 || !load)) || (!load && (rn == kPc || rt == kPc)))
+        return emit_undefined(e);
+    static constexpr Width kWidths[2][3] = {{Width::Byte, Width::Half, Width::Word},
+                                            {Width::SignedByte, Width::SignedHalf, Width::Word}};
     const Width width = kWidths[is_signed ? 1 : 0][size];
     const Transfer t = load ? Transfer::Load : Transfer::Store;
     const bool hint = load && rt == kPc && size != 2;  // PLD, PLI and their reserved neighbours
@@ -127,7 +148,8 @@ void decode_single(const Instruction& i, Emitter& e) {
         emit_transfer(e, t, static_cast<unsigned>(width), static_cast<unsigned>(mode), rt, rn, rm, imm, shift);
     };
     const u32 imm12 = i.second & 0xFFF;
-    if (rn == kPc) return emit(Address::Absolute, 0, bit(i.first, 7) ? i.literal_base() + imm12 : i.literal_base() - imm12, 0);
+    if (rn == kPc)
+        return emit(Address::Absolute, 0, bit(i.first, 7) ? i.literal_base() + imm12 : i.literal_base() - imm12, 0);
     if (bit(i.first, 7)) return emit(Address::Offset, 0, imm12, 0);
     if (!bit(i.second, 11)) {
         if (bits(i.second, 6, 5) != 0) return emit_undefined(e);
@@ -138,22 +160,36 @@ void decode_single(const Instruction& i, Emitter& e) {
     switch (bits(i.second, 8, 3)) {
         case 0b110:
             switch (width) {
-                case Width::Byte: add_unprivileged<Width::Byte>(e, load); break;
-                case Width::SignedByte: add_unprivileged<Width::SignedByte>(e, load); break;
-                case Width::Half: add_unprivileged<Width::Half>(e, load); break;
-                case Width::SignedHalf: add_unprivileged<Width::SignedHalf>(e, load); break;
-                case Width::Word: add_unprivileged<Width::Word>(e, load); break;
+                case Width::Byte:
+                    add_unprivileged<Width::Byte>(e, load);
+                    break;
+                case Width::SignedByte:
+                    add_unprivileged<Width::SignedByte>(e, load);
+                    break;
+                case Width::Half:
+                    add_unprivileged<Width::Half>(e, load);
+                    break;
+                case Width::SignedHalf:
+                    add_unprivileged<Width::SignedHalf>(e, load);
+                    break;
+                case Width::Word:
+                    add_unprivileged<Width::Word>(e, load);
+                    break;
             }
             e.ops.back().rd = static_cast<u8>(rt);
             e.ops.back().rn = static_cast<u8>(rn);
             e.ops.back().imm = imm8;
             return;
-        case 0b100: return emit(Address::Offset, 0, offset, 0);
+        case 0b100:
+            return emit(Address::Offset, 0, offset, 0);
         case 0b101:
-        case 0b111: return hint ? emit_undefined(e) : emit(Address::Before, 0, offset, 0);
+        case 0b111:
+            return hint ? emit_undefined(e) : emit(Address::Before, 0, offset, 0);
         case 0b001:
-        case 0b011: return hint ? emit_undefined(e) : emit(Address::After, 0, offset, 0);
-        default: return emit_undefined(e);
+        case 0b011:
+            return hint ? emit_undefined(e) : emit(Address::After, 0, offset, 0);
+        default:
+            return emit_undefined(e);
     }
 }
 

@@ -34,19 +34,23 @@ void add(Emitter& e, Setter setter, const Fields& f) {
 
 template <Rule R>
 constexpr std::array<Setter, 8> parallel_row() {
-    return {&set_body<parallel<R, Lanes::Add8>>, &set_body<parallel<R, Lanes::Add16>>, &set_body<parallel<R, Lanes::Asx>>,   nullptr,
-            &set_body<parallel<R, Lanes::Sub8>>, &set_body<parallel<R, Lanes::Sub16>>, &set_body<parallel<R, Lanes::Sax>>, nullptr};
+    return {&set_body<parallel<R, Lanes::Add8>>, &set_body<parallel<R, Lanes::Add16>>,
+            &set_body<parallel<R, Lanes::Asx>>,  nullptr,
+            &set_body<parallel<R, Lanes::Sub8>>, &set_body<parallel<R, Lanes::Sub16>>,
+            &set_body<parallel<R, Lanes::Sax>>,  nullptr};
 }
 /// By bits 6:4 of the second halfword: signed, then unsigned.
 constexpr std::array<Setter, 8> kNoRow{};
 constexpr std::array<std::array<Setter, 8>, 8> kParallel = {
-    parallel_row<Rule::Signed>(),   parallel_row<Rule::SignedSaturate>(),   parallel_row<Rule::SignedHalve>(),   kNoRow,
-    parallel_row<Rule::Unsigned>(), parallel_row<Rule::UnsignedSaturate>(), parallel_row<Rule::UnsignedHalve>(), kNoRow};
+    parallel_row<Rule::Signed>(),        parallel_row<Rule::SignedSaturate>(),
+    parallel_row<Rule::SignedHalve>(),   kNoRow,
+    parallel_row<Rule::Unsigned>(),      parallel_row<Rule::UnsignedSaturate>(),
+    parallel_row<Rule::UnsignedHalve>(), kNoRow};
 
 /// QADD and other lone operations: bits 5:4 of the first halfword, then 5:4 of the second.
 constexpr Setter kMiscellaneous[4][4] = {
-    {&set_body<saturating_add<false, false>>, &set_body<saturating_add<false, true>>, &set_body<saturating_add<true, false>>,
-     &set_body<saturating_add<true, true>>},
+    {&set_body<saturating_add<false, false>>, &set_body<saturating_add<false, true>>,
+     &set_body<saturating_add<true, false>>, &set_body<saturating_add<true, true>>},
     {&set_body<rev>, &set_body<rev16>, &set_body<rbit>, &set_body<revsh>},
     {&set_body<sel>, nullptr, nullptr, nullptr},
     {&set_body<clz>, nullptr, nullptr, nullptr}};
@@ -61,7 +65,8 @@ void decode_register(const Instruction& i, Emitter& e) {
         return;
     }
     if (op1 < 6 && op2 >= 8) {
-        static constexpr Extend kKinds[] = {Extend::Sxth, Extend::Uxth, Extend::Sxtb16, Extend::Uxtb16, Extend::Sxtb, Extend::Uxtb};
+        static constexpr Extend kKinds[] = {Extend::Sxth,   Extend::Uxth, Extend::Sxtb16,
+                                            Extend::Uxtb16, Extend::Sxtb, Extend::Uxtb};
         if (bit(op2, 2)) return emit_undefined(e);
         return emit_extend(e, static_cast<unsigned>(kKinds[op1]), f.rd, f.rn, f.rm, 8 * (op2 & 3));
     }
@@ -97,34 +102,46 @@ void decode_multiply(const Instruction& i, Emitter& e) {
             if (op2 == 0) setter = plus ? &set_body<mla> : &set_body<mul>;
             if (op2 == 1) setter = &set_body<mls>;
             break;
-        case 1: setter = kHalves[op2 + (plus ? 4 : 0)]; break;
+        case 1:
+            setter = kHalves[op2 + (plus ? 4 : 0)];
+            break;
         case 2:
             if (op2 < 2) {
-                setter = plus ? (low ? &set_body<multiply_dual<false, true, true>> : &set_body<multiply_dual<false, false, true>>)
-                              : (low ? &set_body<multiply_dual<false, true, false>> : &set_body<multiply_dual<false, false, false>>);
+                setter = plus ? (low ? &set_body<multiply_dual<false, true, true>>
+                                     : &set_body<multiply_dual<false, false, true>>)
+                              : (low ? &set_body<multiply_dual<false, true, false>>
+                                     : &set_body<multiply_dual<false, false, false>>);
             }
             break;
         case 3:
             if (op2 < 2) {
-                setter = plus ? (low ? &set_body<multiply_word_half<true, true>> : &set_body<multiply_word_half<false, true>>)
-                              : (low ? &set_body<multiply_word_half<true, false>> : &set_body<multiply_word_half<false, false>>);
+                setter =
+                    plus
+                        ? (low ? &set_body<multiply_word_half<true, true>> : &set_body<multiply_word_half<false, true>>)
+                        : (low ? &set_body<multiply_word_half<true, false>>
+                               : &set_body<multiply_word_half<false, false>>);
             }
             break;
         case 4:
             if (op2 < 2) {
-                setter = plus ? (low ? &set_body<multiply_dual<true, true, true>> : &set_body<multiply_dual<true, false, true>>)
-                              : (low ? &set_body<multiply_dual<true, true, false>> : &set_body<multiply_dual<true, false, false>>);
+                setter = plus ? (low ? &set_body<multiply_dual<true, true, true>>
+                                     : &set_body<multiply_dual<true, false, true>>)
+                              : (low ? &set_body<multiply_dual<true, true, false>>
+                                     : &set_body<multiply_dual<true, false, false>>);
             }
             break;
         case 5:
             if (op2 < 2) {
-                setter = plus ? (low ? &set_body<most_significant<Most::Add, true>> : &set_body<most_significant<Most::Add, false>>)
-                              : (low ? &set_body<most_significant<Most::Multiply, true>> : &set_body<most_significant<Most::Multiply, false>>);
+                setter = plus ? (low ? &set_body<most_significant<Most::Add, true>>
+                                     : &set_body<most_significant<Most::Add, false>>)
+                              : (low ? &set_body<most_significant<Most::Multiply, true>>
+                                     : &set_body<most_significant<Most::Multiply, false>>);
             }
             break;
         case 6:
             if (op2 < 2)
-                setter = low ? &set_body<most_significant<Most::Subtract, true>> : &set_body<most_significant<Most::Subtract, false>>;
+                setter = low ? &set_body<most_significant<Most::Subtract, true>>
+                             : &set_body<most_significant<Most::Subtract, false>>;
             break;
         default:
             if (op2 == 0) setter = plus ? &set_body<sum_of_differences<true>> : &set_body<sum_of_differences<false>>;
@@ -157,17 +174,22 @@ void decode_long_multiply(const Instruction& i, Emitter& e) {
             if (op2 == 0) return add(e, &set_body<multiply_long<true, true>>, pair);
             if ((op2 >> 2) == 2) return add(e, kLongHalves[op2 & 3], pair);
             if ((op2 >> 1) == 6)
-                return add(e, x ? &set_body<multiply_dual_long<false, true>> : &set_body<multiply_dual_long<false, false>>, pair);
+                return add(e,
+                           x ? &set_body<multiply_dual_long<false, true>> : &set_body<multiply_dual_long<false, false>>,
+                           pair);
             break;
         case 5:
             if ((op2 >> 1) == 6)
-                return add(e, x ? &set_body<multiply_dual_long<true, true>> : &set_body<multiply_dual_long<true, false>>, pair);
+                return add(e,
+                           x ? &set_body<multiply_dual_long<true, true>> : &set_body<multiply_dual_long<true, false>>,
+                           pair);
             break;
         case 6:
             if (op2 == 0) return add(e, &set_body<multiply_long<false, true>>, pair);
             if (op2 == 6) return add(e, &set_body<umaal>, pair);
             break;
-        default: break;
+        default:
+            break;
     }
     emit_undefined(e);
 }

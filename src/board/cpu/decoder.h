@@ -1,6 +1,6 @@
-// From halfwords to micro-operations. Pure: no memory, no machine; what an instruction becomes depends only on its bits, its
-// address and its place in an IT block. decode16.cpp and decode32*.cpp follow the encoding tables of the architecture
-// manual (Armv8-M, chapter C2.3); anything unallocated becomes `undefined`.
+// From halfwords to micro-operations. Pure: no memory, no machine; what an instruction becomes depends only on its
+// bits, its address and its place in an IT block. decode16.cpp and decode32*.cpp follow the encoding tables of the
+// architecture manual (Armv8-M, chapter C2.3); anything unallocated becomes `undefined`.
 #pragma once
 
 #include <vector>
@@ -24,7 +24,9 @@ struct Instruction {
     [[nodiscard]] u32 next() const { return pc + size; }
 };
 
-[[nodiscard]] constexpr bool is_wide(u32 first) { return (first & 0xF800) >= 0xE800; }
+[[nodiscard]] constexpr bool is_wide(u32 first) {
+    return (first & 0xF800) >= 0xE800;
+}
 
 /// Collects the micro-operations of a block.
 class Emitter {
@@ -56,7 +58,8 @@ class Emitter {
 void decode16(const Instruction& instruction, Emitter& emitter);
 void decode32(const Instruction& instruction, Emitter& emitter);
 
-// Shared by the decoders ------------------------------------------------------------------------------------------------
+// Shared by the decoders
+// ------------------------------------------------------------------------------------------------
 
 void emit_undefined(Emitter& e);
 
@@ -66,7 +69,9 @@ struct Operand2 {
     u8 rm = 0;
     u8 aux = kCarryKept;  ///< carry of an immediate, or shift kind
 
-    [[nodiscard]] static Operand2 immediate(u32 value, u8 carry = kCarryKept) { return {Operand::Immediate, value, 0, carry}; }
+    [[nodiscard]] static Operand2 immediate(u32 value, u8 carry = kCarryKept) {
+        return {Operand::Immediate, value, 0, carry};
+    }
     [[nodiscard]] static Operand2 reg(unsigned rm) { return {Operand::Register, 0, static_cast<u8>(rm), 0}; }
     /// As DecodeImmShift: LSR/ASR 0 means 32, ROR 0 means RRX.
     [[nodiscard]] static Operand2 shifted(unsigned rm, unsigned kind, unsigned amount);
@@ -79,17 +84,19 @@ void emit_shift_register(Emitter& e, unsigned kind, bool set_flags, unsigned rd,
 void emit_branch_if(Emitter& e, const Instruction& i, unsigned condition, u32 target);
 /// Loads and stores: `kind` as Width; the byte, half and word forms of rn + offset.
 enum class Transfer : u8 { Store, Load };
-void emit_transfer(Emitter& e, Transfer t, unsigned width, unsigned address_mode, unsigned rt, unsigned rn, unsigned rm, u32 imm,
-                   unsigned shift);
+void emit_transfer(Emitter& e, Transfer t, unsigned width, unsigned address_mode, unsigned rt, unsigned rn, unsigned rm,
+                   u32 imm, unsigned shift);
 void emit_multiple(Emitter& e, Transfer t, unsigned rn, u32 list, bool down, bool write_back);
-void emit_extend(Emitter& e, unsigned kind, unsigned rd, unsigned rn, unsigned rm, unsigned rotation);  // rn 15: no addition
+void emit_extend(Emitter& e, unsigned kind, unsigned rd, unsigned rn, unsigned rm,
+                 unsigned rotation);  // rn 15: no addition
 void emit_hint(Emitter& e, unsigned hint);
 
 // 32-bit groups, one file each.
-void decode_data32(const Instruction& i, Emitter& e);             // decode32_data.cpp: modified and plain immediates, shifted registers
-void decode_register32(const Instruction& i, Emitter& e);         // decode32_register.cpp: register forms, parallel, multiply
-void decode_memory32(const Instruction& i, Emitter& e);           // decode32_memory.cpp
-void decode_system32(const Instruction& i, Emitter& e);           // decode32_system.cpp: branches and miscellaneous control
-void decode_coprocessor32(const Instruction& i, Emitter& e);      // decode32_fpu.cpp
+void decode_data32(const Instruction& i,
+                   Emitter& e);  // decode32_data.cpp: modified and plain immediates, shifted registers
+void decode_register32(const Instruction& i, Emitter& e);  // decode32_register.cpp: register forms, parallel, multiply
+void decode_memory32(const Instruction& i, Emitter& e);    // decode32_memory.cpp
+void decode_system32(const Instruction& i, Emitter& e);    // decode32_system.cpp: branches and miscellaneous control
+void decode_coprocessor32(const Instruction& i, Emitter& e);  // decode32_fpu.cpp
 
 }  // namespace talpa::board::cpu

@@ -64,7 +64,9 @@ void set_operand(Op& op, const Operand2& operand) {
     op.aux = operand.aux;
 }
 
-void expose(Emitter& e, const Instruction& i) { e.add<expose_pc>().imm = i.pc_value(); }
+void expose(Emitter& e, const Instruction& i) {
+    e.add<expose_pc>().imm = i.pc_value();
+}
 
 }  // namespace
 
@@ -95,13 +97,16 @@ void emit_data(Emitter& e, const Instruction& i, Alu alu, bool set_flags, unsign
         Op* op = nullptr;
         switch (operand.kind) {
             case Operand::Immediate:
-                op = sub ? &e.add<stack_arithmetic<Alu::Sub, Operand::Immediate>>() : &e.add<stack_arithmetic<Alu::Add, Operand::Immediate>>();
+                op = sub ? &e.add<stack_arithmetic<Alu::Sub, Operand::Immediate>>()
+                         : &e.add<stack_arithmetic<Alu::Add, Operand::Immediate>>();
                 break;
             case Operand::Register:
-                op = sub ? &e.add<stack_arithmetic<Alu::Sub, Operand::Register>>() : &e.add<stack_arithmetic<Alu::Add, Operand::Register>>();
+                op = sub ? &e.add<stack_arithmetic<Alu::Sub, Operand::Register>>()
+                         : &e.add<stack_arithmetic<Alu::Add, Operand::Register>>();
                 break;
             case Operand::Shifted:
-                op = sub ? &e.add<stack_arithmetic<Alu::Sub, Operand::Shifted>>() : &e.add<stack_arithmetic<Alu::Add, Operand::Shifted>>();
+                op = sub ? &e.add<stack_arithmetic<Alu::Sub, Operand::Shifted>>()
+                         : &e.add<stack_arithmetic<Alu::Add, Operand::Shifted>>();
                 break;
         }
         set_operand(*op, operand);
@@ -136,8 +141,8 @@ void emit_branch_if(Emitter& e, const Instruction& i, unsigned condition, u32 ta
     e.ended = true;
 }
 
-void emit_transfer(Emitter& e, Transfer t, unsigned width, unsigned address_mode, unsigned rt, unsigned rn, unsigned rm, u32 imm,
-                   unsigned shift) {
+void emit_transfer(Emitter& e, Transfer t, unsigned width, unsigned address_mode, unsigned rt, unsigned rn, unsigned rm,
+                   u32 imm, unsigned shift) {
     Op& op = e.add<nop>();
     if (t == Transfer::Load && rt == kPc) {
         kLoadPc[address_mode](op);
@@ -155,7 +160,9 @@ void emit_transfer(Emitter& e, Transfer t, unsigned width, unsigned address_mode
 
 void emit_multiple(Emitter& e, Transfer t, unsigned rn, u32 list, bool down, bool write_back) {
     const bool pc = t == Transfer::Load && bit(list, kPc);
-    Op& op = t == Transfer::Store ? e.add<store_multiple>() : pc ? e.add<load_multiple<true>>() : e.add<load_multiple<false>>();
+    Op& op = t == Transfer::Store ? e.add<store_multiple>()
+             : pc                 ? e.add<load_multiple<true>>()
+                                  : e.add<load_multiple<false>>();
     op.rn = static_cast<u8>(rn);
     op.imm = list;
     op.aux = static_cast<u8>((down ? kMultipleDown : 0) | (write_back ? kMultipleWriteBack : 0));
@@ -173,10 +180,18 @@ void emit_extend(Emitter& e, unsigned kind, unsigned rd, unsigned rn, unsigned r
 
 void emit_hint(Emitter& e, unsigned hint) {
     switch (hint) {
-        case 2: e.add<wfe>(); break;
-        case 3: e.add<wfi>(); break;
-        case 4: e.add<sev>(); return;
-        default: e.add<nop>(); return;
+        case 2:
+            e.add<wfe>();
+            break;
+        case 3:
+            e.add<wfi>();
+            break;
+        case 4:
+            e.add<sev>();
+            return;
+        default:
+            e.add<nop>();
+            return;
     }
     e.barrier = true;
 }

@@ -46,10 +46,18 @@ void Exceptions::reset() {
     apply_mode();
 }
 
-u32 Exceptions::machine_sp() const { return machine_.core.r[kSp]; }
-bool Exceptions::on_process_stack() const { return process_in_use_; }
-void Exceptions::set_main_stack(u32 value) { (process_in_use_ ? other_sp_ : machine_.core.r[kSp]) = value & ~3U; }
-void Exceptions::set_process_stack(u32 value) { (process_in_use_ ? machine_.core.r[kSp] : other_sp_) = value & ~3U; }
+u32 Exceptions::machine_sp() const {
+    return machine_.core.r[kSp];
+}
+bool Exceptions::on_process_stack() const {
+    return process_in_use_;
+}
+void Exceptions::set_main_stack(u32 value) {
+    (process_in_use_ ? other_sp_ : machine_.core.r[kSp]) = value & ~3U;
+}
+void Exceptions::set_process_stack(u32 value) {
+    (process_in_use_ ? machine_.core.r[kSp] : other_sp_) = value & ~3U;
+}
 
 void Exceptions::switch_stack(bool to_process) {
     if (to_process != process_in_use_) std::swap(machine_.core.r[kSp], other_sp_);
@@ -64,7 +72,8 @@ void Exceptions::apply_mode() {
     switch_stack(!core.handler_mode && (control & kProcessStack) != 0);
     machine_.memory.select(core.privileged);
     negative_active_ = machine_.nvic.active(kHardFault) || machine_.nvic.active(kNmi);
-    const bool bypassed = machine_.mpu.enabled() && (machine_.mpu.control & Mpu::kHardFaultEnable) == 0 && negative_priority();
+    const bool bypassed =
+        machine_.mpu.enabled() && (machine_.mpu.control & Mpu::kHardFaultEnable) == 0 && negative_priority();
     if (bypassed != mpu_bypassed_) {
         mpu_bypassed_ = bypassed;
         machine_.memory.flush_pages();
@@ -99,7 +108,8 @@ bool Exceptions::take_pending() {
     return true;
 }
 
-// --- faults -------------------------------------------------------------------------------------------------------------
+// --- faults
+// -------------------------------------------------------------------------------------------------------------
 
 void Exceptions::lockup() {
     locked_up = true;
@@ -128,25 +138,47 @@ void Exceptions::handle_fault(Fault fault, u32 address) {
     };
     Row row{};
     switch (fault) {
-        case Fault::Undefined: row = {Scs::kUndefinstr, kUsageFault}; break;
-        case Fault::InvalidState: row = {Scs::kInvstate, kUsageFault}; break;
-        case Fault::InvalidPc: row = {Scs::kInvpc, kUsageFault}; break;
-        case Fault::NoCoprocessor: row = {Scs::kNocp, kUsageFault}; break;
-        case Fault::StackOverflow: row = {Scs::kStkof, kUsageFault}; break;
-        case Fault::Unaligned: row = {Scs::kUnaligned, kUsageFault}; break;
-        case Fault::DivideByZero: row = {Scs::kDivbyzero, kUsageFault}; break;
+        case Fault::Undefined:
+            row = {Scs::kUndefinstr, kUsageFault};
+            break;
+        case Fault::InvalidState:
+            row = {Scs::kInvstate, kUsageFault};
+            break;
+        case Fault::InvalidPc:
+            row = {Scs::kInvpc, kUsageFault};
+            break;
+        case Fault::NoCoprocessor:
+            row = {Scs::kNocp, kUsageFault};
+            break;
+        case Fault::StackOverflow:
+            row = {Scs::kStkof, kUsageFault};
+            break;
+        case Fault::Unaligned:
+            row = {Scs::kUnaligned, kUsageFault};
+            break;
+        case Fault::DivideByZero:
+            row = {Scs::kDivbyzero, kUsageFault};
+            break;
         case Fault::DataAccess:
             row = {Scs::kDaccviol | Scs::kMmarvalid, kMemManage};
             scs.mmfar = address;
             break;
-        case Fault::InstructionAccess: row = {Scs::kIaccviol, kMemManage}; break;
+        case Fault::InstructionAccess:
+            row = {Scs::kIaccviol, kMemManage};
+            break;
         case Fault::DataBus:
             row = {Scs::kPreciserr | Scs::kBfarvalid, kBusFault};
             scs.bfar = address;
             break;
-        case Fault::InstructionBus: row = {Scs::kIbuserr, kBusFault}; break;
-        case Fault::LazyAccess: row = {Scs::kMlsperr, kMemManage}; break;
-        case Fault::LazyBus: row = {Scs::kLsperr, kBusFault}; break;
+        case Fault::InstructionBus:
+            row = {Scs::kIbuserr, kBusFault};
+            break;
+        case Fault::LazyAccess:
+            row = {Scs::kMlsperr, kMemManage};
+            break;
+        case Fault::LazyBus:
+            row = {Scs::kLsperr, kBusFault};
+            break;
         case Fault::Secure:
             scs.sfsr |= 1;  // INVEP: no entry point where there is no non-secure world
             row = {0, kSecureFault};
@@ -177,7 +209,8 @@ void Exceptions::breakpoint() {
     enter(machine_.core.pc);
 }
 
-// --- entry --------------------------------------------------------------------------------------------------------------
+// --- entry
+// --------------------------------------------------------------------------------------------------------------
 
 void Exceptions::enter(u32 return_address) {
     const bool thread = current == 0;
@@ -194,9 +227,15 @@ void Exceptions::stacking_failed(Fault fault, bool unstacking) {
         case Fault::DataBus:
             scs.cfsr |= unstacking ? Scs::kUnstkerr : Scs::kStkerr;
             return pend_synchronous(kBusFault);
-        case Fault::StackOverflow: scs.cfsr |= Scs::kStkof; return pend_synchronous(kUsageFault);
-        case Fault::NoCoprocessor: scs.cfsr |= Scs::kNocp; return pend_synchronous(kUsageFault);
-        default: scs.cfsr |= unstacking ? Scs::kMunstkerr : Scs::kMstkerr; return pend_synchronous(kMemManage);
+        case Fault::StackOverflow:
+            scs.cfsr |= Scs::kStkof;
+            return pend_synchronous(kUsageFault);
+        case Fault::NoCoprocessor:
+            scs.cfsr |= Scs::kNocp;
+            return pend_synchronous(kUsageFault);
+        default:
+            scs.cfsr |= unstacking ? Scs::kMunstkerr : Scs::kMstkerr;
+            return pend_synchronous(kMemManage);
     }
 }
 
@@ -255,7 +294,8 @@ void Exceptions::take(unsigned exception, u32 lr) {
     // Vector reads use the default memory map, as a privileged access.
     if (machine_.memory.read(machine_.scs.vtor + 4 * exception, 4, true, kAligned, vector)) {
         machine_.scs.hfsr |= Scs::kVecttbl;
-        if (exception == kHardFault || execution_priority() <= machine_.nvic.group_priority(kHardFault)) return lockup();
+        if (exception == kHardFault || execution_priority() <= machine_.nvic.group_priority(kHardFault))
+            return lockup();
         machine_.nvic.set_pending(kHardFault, true);
         return take(kHardFault, lr);
     }
@@ -273,7 +313,8 @@ void Exceptions::take(unsigned exception, u32 lr) {
     if ((vector & 1) == 0) handle_fault(Fault::InvalidState, 0);
 }
 
-// --- return -------------------------------------------------------------------------------------------------------------
+// --- return
+// -------------------------------------------------------------------------------------------------------------
 
 /// INVPC on the frame that is there: the fault handler is tail-chained.
 void Exceptions::invalid_return(u32 lr) {
@@ -291,7 +332,8 @@ void Exceptions::exception_return(u32 exc_return) {
         core.fpscr = 0;
     }
     // Only FType, Mode and SPSEL may vary: the rest would leave the Secure state or break the stacking rules.
-    const bool well_formed = (exc_return | kNoFpFrame | kToThread | kToProcessStack) == (kReturnBase | kNoFpFrame | kToThread | kToProcessStack);
+    const bool well_formed = (exc_return | kNoFpFrame | kToThread | kToProcessStack) ==
+                             (kReturnBase | kNoFpFrame | kToThread | kToProcessStack);
     const bool was_active = machine_.nvic.active(returning);
     if (!(machine_.nvic.active_priority() < 0)) faultmask = false;
     machine_.nvic.set_active(returning, false);
@@ -361,14 +403,16 @@ void Exceptions::pop_frame(u32 exc_return) {
     core.ge = static_cast<u8>(bits(status, 16, 4));
     core.it = static_cast<u8>((bits(status, 10, 6) << 2) | bits(status, 25, 2));
     current = status & 0x1FF;
-    control = (control & ~(kFpActive | kSecureFpActive)) | (fp ? kFpActive : 0) | ((status & kStackedSfpa) != 0 ? kSecureFpActive : 0);
+    control = (control & ~(kFpActive | kSecureFpActive)) | (fp ? kFpActive : 0) |
+              ((status & kStackedSfpa) != 0 ? kSecureFpActive : 0);
     core.exclusive = false;
     apply_mode();
     if ((status & kThumbBit) == 0) return handle_fault(Fault::InvalidState, 0);
     if (to_thread && (scs.scr & Scs::kSleepOnExit) != 0) machine_.sleeping = true;
 }
 
-// --- floating point -----------------------------------------------------------------------------------------------------
+// --- floating point
+// -----------------------------------------------------------------------------------------------------
 
 std::optional<Fault> Exceptions::activate_fp() {
     Core& core = machine_.core;
@@ -398,13 +442,14 @@ std::optional<Fault> Exceptions::activate_fp() {
     return std::nullopt;
 }
 
-// --- special registers --------------------------------------------------------------------------------------------------
+// --- special registers
+// --------------------------------------------------------------------------------------------------
 
 u32 Exceptions::xpsr() const {
     const Core& core = machine_.core;
     const u32 it = core.it;
-    return core.nzcv() | (core.q != 0 ? 1U << 27 : 0) | (bits(it, 0, 2) << 25) | kThumbBit | (u32{core.ge} << 16) | (bits(it, 2, 6) << 10) |
-           current;
+    return core.nzcv() | (core.q != 0 ? 1U << 27 : 0) | (bits(it, 0, 2) << 25) | kThumbBit | (u32{core.ge} << 16) |
+           (bits(it, 2, 6) << 10) | current;
 }
 
 u32 Exceptions::read_special(unsigned sysm, bool privileged) const {
@@ -417,23 +462,39 @@ u32 Exceptions::read_special(unsigned sysm, bool privileged) const {
     if (sysm == 20) return control;
     if (!privileged) return 0;
     switch (sysm) {
-        case 8: return main_stack();
-        case 9: return process_stack();
-        case 10: return main_limit_;
-        case 11: return process_limit_;
-        case 16: return primask ? 1 : 0;
+        case 8:
+            return main_stack();
+        case 9:
+            return process_stack();
+        case 10:
+            return main_limit_;
+        case 11:
+            return process_limit_;
+        case 16:
+            return primask ? 1 : 0;
         case 17:
-        case 18: return basepri;
-        case 19: return faultmask ? 1 : 0;
-        case 0x88: return nonsecure_[0];
-        case 0x89: return nonsecure_[1];
-        case 0x8A: return nonsecure_[2];
-        case 0x8B: return nonsecure_[3];
-        case 0x90: return nonsecure_[4];
-        case 0x91: return nonsecure_[5];
-        case 0x93: return nonsecure_[6];
-        case 0x94: return nonsecure_[7];
-        default: return 0;
+        case 18:
+            return basepri;
+        case 19:
+            return faultmask ? 1 : 0;
+        case 0x88:
+            return nonsecure_[0];
+        case 0x89:
+            return nonsecure_[1];
+        case 0x8A:
+            return nonsecure_[2];
+        case 0x8B:
+            return nonsecure_[3];
+        case 0x90:
+            return nonsecure_[4];
+        case 0x91:
+            return nonsecure_[5];
+        case 0x93:
+            return nonsecure_[6];
+        case 0x94:
+            return nonsecure_[7];
+        default:
+            return 0;
     }
 }
 
@@ -450,12 +511,24 @@ void Exceptions::write_special(unsigned sysm, unsigned mask, u32 value) {
     if (!core.privileged) return;
     const u8 priority = static_cast<u8>(value & Nvic::kPriorityBits);
     switch (sysm) {
-        case 8: set_main_stack(value); break;
-        case 9: set_process_stack(value); break;
-        case 10: main_limit_ = value & ~7U; break;
-        case 11: process_limit_ = value & ~7U; break;
-        case 16: primask = bit(value, 0); break;
-        case 17: basepri = priority; break;
+        case 8:
+            set_main_stack(value);
+            break;
+        case 9:
+            set_process_stack(value);
+            break;
+        case 10:
+            main_limit_ = value & ~7U;
+            break;
+        case 11:
+            process_limit_ = value & ~7U;
+            break;
+        case 16:
+            primask = bit(value, 0);
+            break;
+        case 17:
+            basepri = priority;
+            break;
         case 18:
             if (priority != 0 && (basepri == 0 || priority < basepri)) basepri = priority;
             break;
@@ -468,15 +541,32 @@ void Exceptions::write_special(unsigned sysm, unsigned mask, u32 value) {
             control = (control & ~writable) | (value & writable);
             break;
         }
-        case 0x88: nonsecure_[0] = value & ~3U; break;
-        case 0x89: nonsecure_[1] = value & ~3U; break;
-        case 0x8A: nonsecure_[2] = value & ~7U; break;
-        case 0x8B: nonsecure_[3] = value & ~7U; break;
-        case 0x90: nonsecure_[4] = value & 1; break;
-        case 0x91: nonsecure_[5] = priority; break;
-        case 0x93: nonsecure_[6] = value & 1; break;
-        case 0x94: nonsecure_[7] = value & 3; break;
-        default: break;
+        case 0x88:
+            nonsecure_[0] = value & ~3U;
+            break;
+        case 0x89:
+            nonsecure_[1] = value & ~3U;
+            break;
+        case 0x8A:
+            nonsecure_[2] = value & ~7U;
+            break;
+        case 0x8B:
+            nonsecure_[3] = value & ~7U;
+            break;
+        case 0x90:
+            nonsecure_[4] = value & 1;
+            break;
+        case 0x91:
+            nonsecure_[5] = priority;
+            break;
+        case 0x93:
+            nonsecure_[6] = value & 1;
+            break;
+        case 0x94:
+            nonsecure_[7] = value & 3;
+            break;
+        default:
+            break;
     }
     apply_mode();
 }

@@ -1,5 +1,6 @@
-// What happens between instructions: priorities, exception entry and return, faults and their escalation, lazy FP state,
-// the special registers that govern them (manual B3). The core always is in the Secure state (docs/board-cpu.md).
+// What happens between instructions: priorities, exception entry and return, faults and their escalation, lazy FP
+// state, the special registers that govern them (manual B3). The core always is in the Secure state
+// (docs/board-cpu.md).
 #pragma once
 
 #include <optional>

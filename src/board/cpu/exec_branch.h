@@ -30,8 +30,8 @@ inline bool branch_link(Core& c, const Op& op) {
     return false;
 }
 
-/// A write to PC that may change state (BX, POP, LDR): EXC_RETURN values count in Handler mode only, and an even address
-/// clears EPSR.T, so that the next instruction faults.
+/// A write to PC that may change state (BX, POP, LDR): EXC_RETURN values count in Handler mode only, and an even
+/// address clears EPSR.T, so that the next instruction faults.
 inline bool interworking_branch(Core& c, u32 target) {
     if (c.handler_mode && (target >> 24) == 0xFF) [[unlikely]] {
         c.pc = target;
@@ -44,7 +44,9 @@ inline bool interworking_branch(Core& c, u32 target) {
     return false;
 }
 
-inline bool branch_exchange(Core& c, const Op& op) { return interworking_branch(c, c.r[op.rm]); }
+inline bool branch_exchange(Core& c, const Op& op) {
+    return interworking_branch(c, c.r[op.rm]);
+}
 
 /// BLX: never an exception return.
 inline bool branch_link_exchange(Core& c, const Op& op) {
@@ -83,7 +85,8 @@ inline bool block_end(Core& c, const Op& op) {
     return false;
 }
 
-/// Skips `rd` micro-operations unless the condition holds: what an IT block becomes. It has no Body, since a Body cannot skip.
+/// Skips `rd` micro-operations unless the condition holds: what an IT block becomes. It has no Body, since a Body
+/// cannot skip.
 template <unsigned Condition>
 void skip_unless(Core* core, const Op* op) {
     const Op* next = op + 1 + (condition_holds(*core, Condition) ? 0 : op->rd);

@@ -11,11 +11,15 @@ enum class Alu : u8 { And, Bic, Orr, Orn, Eor, Add, Adc, Sub, Sbc, Rsb, Mov, Mvn
 inline constexpr std::size_t kAluCount = 16;
 enum class Operand : u8 { Immediate, Register, Shifted };
 
-[[nodiscard]] constexpr bool is_compare(Alu a) { return a >= Alu::Tst; }
+[[nodiscard]] constexpr bool is_compare(Alu a) {
+    return a >= Alu::Tst;
+}
 [[nodiscard]] constexpr bool is_arithmetic(Alu a) {
     return (a >= Alu::Add && a <= Alu::Rsb) || a == Alu::Cmp || a == Alu::Cmn;
 }
-[[nodiscard]] constexpr bool reads_carry(Alu a) { return a == Alu::Adc || a == Alu::Sbc; }
+[[nodiscard]] constexpr bool reads_carry(Alu a) {
+    return a == Alu::Adc || a == Alu::Sbc;
+}
 
 struct Shifted {
     u32 value;
@@ -58,12 +62,17 @@ struct Sum {
 template <Alu A>
 [[nodiscard]] inline Sum arithmetic(u32 a, u32 b, bool carry) {
     switch (A) {
-        case Alu::Adc: return add_with_carry(a, b, carry ? 1 : 0);
+        case Alu::Adc:
+            return add_with_carry(a, b, carry ? 1 : 0);
         case Alu::Sub:
-        case Alu::Cmp: return add_with_carry(a, ~b, 1);
-        case Alu::Sbc: return add_with_carry(a, ~b, carry ? 1 : 0);
-        case Alu::Rsb: return add_with_carry(~a, b, 1);
-        default: return add_with_carry(a, b, 0);
+        case Alu::Cmp:
+            return add_with_carry(a, ~b, 1);
+        case Alu::Sbc:
+            return add_with_carry(a, ~b, carry ? 1 : 0);
+        case Alu::Rsb:
+            return add_with_carry(~a, b, 1);
+        default:
+            return add_with_carry(a, b, 0);
     }
 }
 
@@ -71,14 +80,21 @@ template <Alu A>
 [[nodiscard]] inline u32 logic(u32 a, u32 b) {
     switch (A) {
         case Alu::And:
-        case Alu::Tst: return a & b;
-        case Alu::Bic: return a & ~b;
-        case Alu::Orr: return a | b;
-        case Alu::Orn: return a | ~b;
+        case Alu::Tst:
+            return a & b;
+        case Alu::Bic:
+            return a & ~b;
+        case Alu::Orr:
+            return a | b;
+        case Alu::Orn:
+            return a | ~b;
         case Alu::Eor:
-        case Alu::Teq: return a ^ b;
-        case Alu::Mvn: return ~b;
-        default: return b;
+        case Alu::Teq:
+            return a ^ b;
+        case Alu::Mvn:
+            return ~b;
+        default:
+            return b;
     }
 }
 
@@ -136,7 +152,9 @@ inline bool movt(Core& c, const Op& op) {
 }
 
 // Bit fields: imm = lowest bit, imm2 = width.
-[[nodiscard]] inline u32 field_mask(u32 width) { return width >= 32 ? 0xFFFFFFFFU : (1U << width) - 1; }
+[[nodiscard]] inline u32 field_mask(u32 width) {
+    return width >= 32 ? 0xFFFFFFFFU : (1U << width) - 1;
+}
 inline bool ubfx(Core& c, const Op& op) {
     c.r[op.rd] = (c.r[op.rn] >> op.imm) & field_mask(op.imm2);
     return true;
@@ -163,14 +181,24 @@ bool extend(Core& c, const Op& op) {
     const u32 n = A ? c.r[op.rn] : 0;
     u32 result = 0;
     switch (E) {
-        case Extend::Sxtb: result = n + w(sign_extend(value, 8)); break;
-        case Extend::Sxth: result = n + w(sign_extend(value, 16)); break;
-        case Extend::Uxtb: result = n + (value & 0xFF); break;
-        case Extend::Uxth: result = n + (value & 0xFFFF); break;
+        case Extend::Sxtb:
+            result = n + w(sign_extend(value, 8));
+            break;
+        case Extend::Sxth:
+            result = n + w(sign_extend(value, 16));
+            break;
+        case Extend::Uxtb:
+            result = n + (value & 0xFF);
+            break;
+        case Extend::Uxth:
+            result = n + (value & 0xFFFF);
+            break;
         case Extend::Sxtb16:
             result = ((n + w(sign_extend(value, 8))) & 0xFFFF) | (((n >> 16) + w(sign_extend(value >> 16, 8))) << 16);
             break;
-        case Extend::Uxtb16: result = ((n + (value & 0xFF)) & 0xFFFF) | (((n >> 16) + ((value >> 16) & 0xFF)) << 16); break;
+        case Extend::Uxtb16:
+            result = ((n + (value & 0xFF)) & 0xFFFF) | (((n >> 16) + ((value >> 16) & 0xFF)) << 16);
+            break;
     }
     c.r[op.rd] = result;
     return true;
@@ -203,7 +231,9 @@ inline bool clz(Core& c, const Op& op) {
 }
 
 /// Nothing: hints, preloads, DBG.
-inline bool nop(Core& /*core*/, const Op& /*op*/) { return true; }
+inline bool nop(Core& /*core*/, const Op& /*op*/) {
+    return true;
+}
 
 // Reads of the program counter as an ordinary register (ADD and MOV from PC): the value goes to r[15] first.
 inline bool expose_pc(Core& c, const Op& op) {

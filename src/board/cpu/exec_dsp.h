@@ -5,7 +5,8 @@
 
 namespace talpa::board::cpu {
 
-// --- saturating words -------------------------------------------------------------------------------------------------
+// --- saturating words
+// -------------------------------------------------------------------------------------------------
 
 [[nodiscard]] inline u32 saturate_word(Core& c, i64 value) {
     constexpr i64 kMax = 0x7FFFFFFF;
@@ -56,12 +57,15 @@ bool saturate_halves(Core& c, const Op& op) {
     return true;
 }
 
-// --- parallel addition and subtraction --------------------------------------------------------------------------------
+// --- parallel addition and subtraction
+// --------------------------------------------------------------------------------
 
 enum class Lanes : u8 { Add8, Add16, Asx, Sub8, Sub16, Sax };  // Asx: high sum, low difference, halves of rm exchanged
 enum class Rule : u8 { Signed, SignedSaturate, SignedHalve, Unsigned, UnsignedSaturate, UnsignedHalve };
 
-[[nodiscard]] constexpr bool is_signed(Rule r) { return r <= Rule::SignedHalve; }
+[[nodiscard]] constexpr bool is_signed(Rule r) {
+    return r <= Rule::SignedHalve;
+}
 
 /// One lane's result, and what GE gets for it under the two wrapping rules.
 template <Rule R, unsigned Width>
@@ -73,7 +77,8 @@ template <Rule R, unsigned Width>
     else if (R == Rule::Unsigned)
         ge = value >= kSpan;
     i32 result = value;
-    if (R == Rule::SignedSaturate) result = value > kSpan / 2 - 1 ? kSpan / 2 - 1 : value < -kSpan / 2 ? -kSpan / 2 : value;
+    if (R == Rule::SignedSaturate)
+        result = value > kSpan / 2 - 1 ? kSpan / 2 - 1 : value < -kSpan / 2 ? -kSpan / 2 : value;
     if (R == Rule::UnsignedSaturate) result = value > kSpan - 1 ? kSpan - 1 : value < 0 ? 0 : value;
     if (R == Rule::SignedHalve || R == Rule::UnsignedHalve) result = value >> 1;
     return static_cast<u32>(result) & (kSpan - 1);
@@ -88,7 +93,8 @@ bool parallel(Core& c, const Op& op) {
     u32 result = 0;
     unsigned ge_bits = 0;
     for (unsigned i = 0; i < 32; i += kWidth) {
-        const bool subtract = L == Lanes::Sub8 || L == Lanes::Sub16 || (L == Lanes::Asx && i == 0) || (L == Lanes::Sax && i != 0);
+        const bool subtract =
+            L == Lanes::Sub8 || L == Lanes::Sub16 || (L == Lanes::Asx && i == 0) || (L == Lanes::Sax && i != 0);
         const i32 a = is_signed(R) ? sign_extend(n >> i, kWidth) : s(bits(n, i, kWidth));
         const i32 b = is_signed(R) ? sign_extend(m >> i, kWidth) : s(bits(m, i, kWidth));
         bool ge = false;

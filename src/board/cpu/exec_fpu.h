@@ -26,21 +26,51 @@ bool fp_binary(Core& c, const Op& op) {
     const u32 d = c.f[op.rd];
     u32 result = 0;
     switch (F) {
-        case Fp2::Add: result = add(n, m, c.fpscr); break;
-        case Fp2::Sub: result = sub(n, m, c.fpscr); break;
-        case Fp2::Mul: result = mul(n, m, c.fpscr); break;
-        case Fp2::Nmul: result = negate(mul(n, m, c.fpscr)); break;
-        case Fp2::Div: result = div(n, m, c.fpscr); break;
-        case Fp2::Mla: result = add(d, mul(n, m, c.fpscr), c.fpscr); break;
-        case Fp2::Mls: result = add(d, negate(mul(n, m, c.fpscr)), c.fpscr); break;
-        case Fp2::Nmla: result = add(negate(d), negate(mul(n, m, c.fpscr)), c.fpscr); break;
-        case Fp2::Nmls: result = add(negate(d), mul(n, m, c.fpscr), c.fpscr); break;
-        case Fp2::Fma: result = fused_multiply_add(d, n, m, c.fpscr); break;
-        case Fp2::Fms: result = fused_multiply_add(d, negate(n), m, c.fpscr); break;
-        case Fp2::Fnma: result = fused_multiply_add(negate(d), negate(n), m, c.fpscr); break;
-        case Fp2::Fnms: result = fused_multiply_add(negate(d), n, m, c.fpscr); break;
-        case Fp2::Maxnm: result = max_number(n, m, c.fpscr); break;
-        case Fp2::Minnm: result = min_number(n, m, c.fpscr); break;
+        case Fp2::Add:
+            result = add(n, m, c.fpscr);
+            break;
+        case Fp2::Sub:
+            result = sub(n, m, c.fpscr);
+            break;
+        case Fp2::Mul:
+            result = mul(n, m, c.fpscr);
+            break;
+        case Fp2::Nmul:
+            result = negate(mul(n, m, c.fpscr));
+            break;
+        case Fp2::Div:
+            result = div(n, m, c.fpscr);
+            break;
+        case Fp2::Mla:
+            result = add(d, mul(n, m, c.fpscr), c.fpscr);
+            break;
+        case Fp2::Mls:
+            result = add(d, negate(mul(n, m, c.fpscr)), c.fpscr);
+            break;
+        case Fp2::Nmla:
+            result = add(negate(d), negate(mul(n, m, c.fpscr)), c.fpscr);
+            break;
+        case Fp2::Nmls:
+            result = add(negate(d), mul(n, m, c.fpscr), c.fpscr);
+            break;
+        case Fp2::Fma:
+            result = fused_multiply_add(d, n, m, c.fpscr);
+            break;
+        case Fp2::Fms:
+            result = fused_multiply_add(d, negate(n), m, c.fpscr);
+            break;
+        case Fp2::Fnma:
+            result = fused_multiply_add(negate(d), negate(n), m, c.fpscr);
+            break;
+        case Fp2::Fnms:
+            result = fused_multiply_add(negate(d), n, m, c.fpscr);
+            break;
+        case Fp2::Maxnm:
+            result = max_number(n, m, c.fpscr);
+            break;
+        case Fp2::Minnm:
+            result = min_number(n, m, c.fpscr);
+            break;
     }
     c.f[op.rd] = result;
     return true;
@@ -51,10 +81,18 @@ template <Fp1 F>
 bool fp_unary(Core& c, const Op& op) {
     const u32 m = c.f[op.rm];
     switch (F) {
-        case Fp1::Move: c.f[op.rd] = m; break;
-        case Fp1::Abs: c.f[op.rd] = m & ~float32::kSignBit; break;
-        case Fp1::Neg: c.f[op.rd] = float32::negate(m); break;
-        case Fp1::Sqrt: c.f[op.rd] = float32::sqrt(m, c.fpscr); break;
+        case Fp1::Move:
+            c.f[op.rd] = m;
+            break;
+        case Fp1::Abs:
+            c.f[op.rd] = m & ~float32::kSignBit;
+            break;
+        case Fp1::Neg:
+            c.f[op.rd] = float32::negate(m);
+            break;
+        case Fp1::Sqrt:
+            c.f[op.rd] = float32::sqrt(m, c.fpscr);
+            break;
     }
     return true;
 }
@@ -166,8 +204,8 @@ bool fp_transfer(Core& c, const Op& op) {
     return true;
 }
 
-/// VLDM, VSTM, VPUSH, VPOP: rd the first S register, ra their count, imm the words that the base moves by (FLDMX has one
-/// more than it transfers).
+/// VLDM, VSTM, VPUSH, VPOP: rd the first S register, ra their count, imm the words that the base moves by (FLDMX has
+/// one more than it transfers).
 template <bool Load>
 bool fp_multiple(Core& c, const Op& op) {
     const bool down = (op.aux & kMultipleDown) != 0;
@@ -192,6 +230,8 @@ bool fp_multiple(Core& c, const Op& op) {
 }
 
 /// VLLDM, VLSTM in the secure state with nothing to save: no operation (they serve calls to non-secure code).
-inline bool fp_lazy_security(Core& /*core*/, const Op& /*op*/) { return true; }
+inline bool fp_lazy_security(Core& /*core*/, const Op& /*op*/) {
+    return true;
+}
 
 }  // namespace talpa::board::cpu

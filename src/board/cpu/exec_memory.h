@@ -20,37 +20,50 @@ enum class Address : u8 {
     After,     ///< rn, then rn + imm written back
 };
 
-[[nodiscard]] constexpr bool writes_back(Address a) { return a == Address::Before || a == Address::After; }
+[[nodiscard]] constexpr bool writes_back(Address a) {
+    return a == Address::Before || a == Address::After;
+}
 
 template <Address A>
 [[nodiscard]] inline u32 address_of(const Core& c, const Op& op) {
     switch (A) {
-        case Address::Absolute: return op.imm;
-        case Address::Register: return c.r[op.rn] + (c.r[op.rm] << op.aux);
-        case Address::After: return c.r[op.rn];
-        default: return c.r[op.rn] + op.imm;
+        case Address::Absolute:
+            return op.imm;
+        case Address::Register:
+            return c.r[op.rn] + (c.r[op.rm] << op.aux);
+        case Address::After:
+            return c.r[op.rn];
+        default:
+            return c.r[op.rn] + op.imm;
     }
 }
 
 /// Stack pointers never go below their limit by write-back; checked before memory is touched.
-[[nodiscard]] inline bool limit_broken(const Core& c, unsigned rn, u32 value) { return rn == kSp && value < c.stack_limit; }
+[[nodiscard]] inline bool limit_broken(const Core& c, unsigned rn, u32 value) {
+    return rn == kSp && value < c.stack_limit;
+}
 
-inline void write_back(Core& c, unsigned rn, u32 value) { c.r[rn] = rn == kSp ? value & ~3U : value; }
+inline void write_back(Core& c, unsigned rn, u32 value) {
+    c.r[rn] = rn == kSp ? value & ~3U : value;
+}
 
 template <Width W>
 [[nodiscard]] inline bool load_as(Core& c, const Op& op, u32 address, u32& value) {
     switch (W) {
-        case Width::Byte: return load<u8>(c, op, address, value);
+        case Width::Byte:
+            return load<u8>(c, op, address, value);
         case Width::SignedByte:
             if (!load<u8>(c, op, address, value)) return false;
             value = w(sign_extend(value, 8));
             return true;
-        case Width::Half: return load<u16>(c, op, address, value);
+        case Width::Half:
+            return load<u16>(c, op, address, value);
         case Width::SignedHalf:
             if (!load<u16>(c, op, address, value)) return false;
             value = w(sign_extend(value, 16));
             return true;
-        default: return load<u32>(c, op, address, value);
+        default:
+            return load<u32>(c, op, address, value);
     }
 }
 
@@ -74,10 +87,16 @@ bool store_register(Core& c, const Op& op) {
     bool done;
     switch (W) {
         case Width::Byte:
-        case Width::SignedByte: done = store<u8>(c, op, address, value); break;
+        case Width::SignedByte:
+            done = store<u8>(c, op, address, value);
+            break;
         case Width::Half:
-        case Width::SignedHalf: done = store<u16>(c, op, address, value); break;
-        default: done = store<u32>(c, op, address, value); break;
+        case Width::SignedHalf:
+            done = store<u16>(c, op, address, value);
+            break;
+        default:
+            done = store<u32>(c, op, address, value);
+            break;
     }
     if (!done) return false;
     if constexpr (writes_back(A)) write_back(c, op.rn, c.r[op.rn] + op.imm);
@@ -191,7 +210,8 @@ inline bool store_multiple(Core& c, const Op& op) {
     } else {
         u32 address = m.start;
         for (u32 list = op.imm; list != 0; list &= list - 1, address += 4)
-            if (!store_slow(c, op, address, 4, kAligned, c.r[static_cast<unsigned>(std::countr_zero(list))])) return false;
+            if (!store_slow(c, op, address, 4, kAligned, c.r[static_cast<unsigned>(std::countr_zero(list))]))
+                return false;
     }
     if (wb) write_back(c, op.rn, m.base_after);
     return true;

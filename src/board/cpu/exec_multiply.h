@@ -25,7 +25,9 @@ inline bool mls(Core& c, const Op& op) {
     return true;
 }
 
-[[nodiscard]] inline i64 wide(u32 value) { return static_cast<i32>(value); }
+[[nodiscard]] inline i64 wide(u32 value) {
+    return static_cast<i32>(value);
+}
 /// Signed halfword of a register.
 template <bool Top>
 [[nodiscard]] inline i64 half(u32 value) {
@@ -38,7 +40,9 @@ template <bool Top>
 }
 
 // Long: rd low word, ra high word.
-[[nodiscard]] inline u64 accumulator(const Core& c, const Op& op) { return (u64{c.r[op.ra]} << 32) | c.r[op.rd]; }
+[[nodiscard]] inline u64 accumulator(const Core& c, const Op& op) {
+    return (u64{c.r[op.ra]} << 32) | c.r[op.rd];
+}
 inline void set_accumulator(Core& c, const Op& op, u64 value) {
     c.r[op.rd] = static_cast<u32>(value);
     c.r[op.ra] = static_cast<u32>(value >> 32);

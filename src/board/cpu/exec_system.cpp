@@ -24,7 +24,9 @@ bool stop_behind(Core& core, const Op& op, Signal signal) {
     return false;
 }
 
-bool traps_division_by_zero(const Core& core) { return (core.machine->scs.ccr & Scs::kDivideTrap) != 0; }
+bool traps_division_by_zero(const Core& core) {
+    return (core.machine->scs.ccr & Scs::kDivideTrap) != 0;
+}
 
 bool mrs(Core& core, const Op& op) {
     core.r[op.rd] = core.machine->exceptions.read_special(op.imm, core.privileged);
@@ -46,7 +48,9 @@ bool cps(Core& core, const Op& op) {
     return stop_behind(core, op, Signal::Reschedule);
 }
 
-bool svc(Core& core, const Op& op) { return stop_behind(core, op, Signal::SupervisorCall); }
+bool svc(Core& core, const Op& op) {
+    return stop_behind(core, op, Signal::SupervisorCall);
+}
 
 bool bkpt(Core& core, const Op& op) {
     core.signal = Signal::Breakpoint;
@@ -57,7 +61,9 @@ bool bkpt(Core& core, const Op& op) {
     return false;
 }
 
-bool undefined(Core& core, const Op& op) { return raise(core, op, Fault::Undefined); }
+bool undefined(Core& core, const Op& op) {
+    return raise(core, op, Fault::Undefined);
+}
 
 bool no_coprocessor(Core& core, const Op& op) {
     const bool fp = op.imm == 10 || op.imm == 11;
@@ -74,9 +80,13 @@ bool secure_only(Core& core, const Op& op) {
     return false;
 }
 
-bool wfi(Core& core, const Op& op) { return stop_behind(core, op, Signal::WaitInterrupt); }
+bool wfi(Core& core, const Op& op) {
+    return stop_behind(core, op, Signal::WaitInterrupt);
+}
 
-bool wfe(Core& core, const Op& op) { return stop_behind(core, op, Signal::WaitEvent); }
+bool wfe(Core& core, const Op& op) {
+    return stop_behind(core, op, Signal::WaitEvent);
+}
 
 bool sev(Core& core, const Op& /*op*/) {
     core.event = true;
@@ -88,7 +98,9 @@ bool barrier(Core& /*core*/, const Op& /*op*/) {
     return true;
 }
 
-bool instruction_barrier(Core& core, const Op& op) { return stop_behind(core, op, Signal::Reschedule); }
+bool instruction_barrier(Core& core, const Op& op) {
+    return stop_behind(core, op, Signal::Reschedule);
+}
 
 bool prepare_fp(Core& core, const Op& op) {
     core.machine->note_progress(op);
@@ -115,6 +127,8 @@ bool test_target(Core& core, const Op& op) {
     return true;
 }
 
-bool fetch_fault(Core& core, const Op& op) { return raise(core, op, static_cast<Fault>(op.aux), op.pc); }
+bool fetch_fault(Core& core, const Op& op) {
+    return raise(core, op, static_cast<Fault>(op.aux), op.pc);
+}
 
 }  // namespace talpa::board::cpu

@@ -46,8 +46,12 @@ Number unpack(u32 a, u32& fpscr) {
     return {Kind::Finite, sign, exp - 127, u64{fraction | 0x800000} << 39, a};
 }
 
-u32 zero(bool sign) { return sign ? kSignBit : 0; }
-u32 infinity(bool sign) { return zero(sign) | kInfinity; }
+u32 zero(bool sign) {
+    return sign ? kSignBit : 0;
+}
+u32 infinity(bool sign) {
+    return zero(sign) | kInfinity;
+}
 
 u32 invalid(u32& fpscr) {
     fpscr |= kIoc;
@@ -69,11 +73,16 @@ const Number* first_nan(const Number& a, const Number& b) {
 
 bool rounds_up(Round mode, bool sign, bool odd, u64 remainder, u64 half) {
     switch (mode) {
-        case Round::Nearest: return remainder > half || (remainder == half && odd);
-        case Round::TiesAway: return remainder >= half;
-        case Round::Up: return remainder != 0 && !sign;
-        case Round::Down: return remainder != 0 && sign;
-        default: return false;
+        case Round::Nearest:
+            return remainder > half || (remainder == half && odd);
+        case Round::TiesAway:
+            return remainder >= half;
+        case Round::Up:
+            return remainder != 0 && !sign;
+        case Round::Down:
+            return remainder != 0 && sign;
+        default:
+            return false;
     }
 }
 
@@ -110,7 +119,8 @@ u32 round_pack(bool sign, int exp, u64 sig, Round mode, u32& fpscr) {
     const u64 pattern = tiny ? mantissa : (static_cast<u64>(exp - kMinExponent) << 23) + mantissa;
     if (pattern >= kInfinity) {
         fpscr |= kOfc | kIxc;
-        const bool to_infinity = mode == Round::Nearest || mode == Round::TiesAway || (mode == Round::Up && !sign) || (mode == Round::Down && sign);
+        const bool to_infinity = mode == Round::Nearest || mode == Round::TiesAway || (mode == Round::Up && !sign) ||
+                                 (mode == Round::Down && sign);
         return zero(sign) | (to_infinity ? kInfinity : kInfinity - 1);
     }
     return zero(sign) | w(pattern);
@@ -122,7 +132,9 @@ u32 normalize_round_pack(bool sign, int exp, u64 sig, u32& fpscr) {
     return round_pack(sign, exp - shift, sig << shift, mode_of(fpscr), fpscr);
 }
 
-u32 exact_zero(u32 fpscr) { return zero(mode_of(fpscr) == Round::Down); }
+u32 exact_zero(u32 fpscr) {
+    return zero(mode_of(fpscr) == Round::Down);
+}
 
 u32 add_numbers(const Number& a, const Number& b, bool b_sign, u32& fpscr) {
     if (const Number* nan = first_nan(a, b)) return process_nan(*nan, fpscr);
@@ -144,14 +156,18 @@ u32 add_numbers(const Number& a, const Number& b, bool b_sign, u32& fpscr) {
 }
 
 /// Whether host arithmetic may answer: rounding to nearest, no flushing, and inexact already recorded.
-bool host_may_answer(u32 fpscr) { return (fpscr & (kFz | 0x00C00000U | kIxc)) == kIxc; }
+bool host_may_answer(u32 fpscr) {
+    return (fpscr & (kFz | 0x00C00000U | kIxc)) == kIxc;
+}
 /// Whether its answer needs no other flag: a normal number away from both ends (the lower one since tininess is judged
 /// before rounding).
 bool is_plain(u32 result) {
     const u32 exp = (result >> 23) & 0xFF;
     return exp >= 2 && exp <= 254;
 }
-float as_float(u32 a) { return std::bit_cast<float>(a); }
+float as_float(u32 a) {
+    return std::bit_cast<float>(a);
+}
 
 u32 larger_or_smaller(u32 a, u32 b, bool larger, u32& fpscr) {
     Number x = unpack(a, fpscr);
@@ -159,7 +175,9 @@ u32 larger_or_smaller(u32 a, u32 b, bool larger, u32& fpscr) {
     if (x.kind == Kind::Quiet && !y.nan()) return y.pattern;
     if (y.kind == Kind::Quiet && !x.nan()) return x.pattern;
     if (const Number* nan = first_nan(x, y)) return process_nan(*nan, fpscr);
-    const auto order = [](u32 p) { return (p >> 31) != 0 ? -static_cast<i64>(p & ~kSignBit) - 1 : static_cast<i64>(p); };
+    const auto order = [](u32 p) {
+        return (p >> 31) != 0 ? -static_cast<i64>(p & ~kSignBit) - 1 : static_cast<i64>(p);
+    };
     return (order(x.pattern) > order(y.pattern)) == larger ? x.pattern : y.pattern;
 }
 
@@ -291,12 +309,17 @@ u32 fused_multiply_add(u32 addend, u32 a, u32 b, u32& fpscr) {
     // Down to 64 bits with the leading one at bit 62.
     const u64 high = static_cast<u64>(sum >> 64);
     const int leading = high != 0 ? 127 - std::countl_zero(high) : 63 - std::countl_zero(static_cast<u64>(sum));
-    const u64 sig = leading > 62 ? static_cast<u64>(shift_jam(sum, leading - 62)) : static_cast<u64>(sum) << (62 - leading);
+    const u64 sig =
+        leading > 62 ? static_cast<u64>(shift_jam(sum, leading - 62)) : static_cast<u64>(sum) << (62 - leading);
     return round_pack(sum_sign, exp + leading - 124, sig, mode_of(fpscr), fpscr);
 }
 
-u32 max_number(u32 a, u32 b, u32& fpscr) { return larger_or_smaller(a, b, true, fpscr); }
-u32 min_number(u32 a, u32 b, u32& fpscr) { return larger_or_smaller(a, b, false, fpscr); }
+u32 max_number(u32 a, u32 b, u32& fpscr) {
+    return larger_or_smaller(a, b, true, fpscr);
+}
+u32 min_number(u32 a, u32 b, u32& fpscr) {
+    return larger_or_smaller(a, b, false, fpscr);
+}
 
 u32 compare(u32 a, u32 b, bool signal_all, u32& fpscr) {
     const Number x = unpack(a, fpscr);
@@ -423,7 +446,8 @@ u32 to_half(u32 a, u32& fpscr) {
             return sign | 0x7FFF;
         }
         fpscr |= kOfc | kIxc;
-        const bool to_infinity = mode == Round::Nearest || (mode == Round::Up && !x.sign) || (mode == Round::Down && x.sign);
+        const bool to_infinity =
+            mode == Round::Nearest || (mode == Round::Up && !x.sign) || (mode == Round::Down && x.sign);
         return sign | (to_infinity ? 0x7C00 : 0x7BFF);
     }
     if (remainder != 0) fpscr |= tiny ? kUfc | kIxc : kIxc;

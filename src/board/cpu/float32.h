@@ -20,10 +20,14 @@ inline constexpr u32 kAhp = 1U << 26;
 inline constexpr u32 kWritable = 0xF7C0009F;  ///< N Z C V AHP DN FZ RMode and the flags
 
 enum class Round : u8 { Nearest = 0, Up = 1, Down = 2, Zero = 3, TiesAway = 4 };
-[[nodiscard]] constexpr Round mode_of(u32 fpscr) { return static_cast<Round>((fpscr >> 22) & 3); }
+[[nodiscard]] constexpr Round mode_of(u32 fpscr) {
+    return static_cast<Round>((fpscr >> 22) & 3);
+}
 
 inline constexpr u32 kSignBit = 0x80000000U;
-[[nodiscard]] constexpr u32 negate(u32 a) { return a ^ kSignBit; }
+[[nodiscard]] constexpr u32 negate(u32 a) {
+    return a ^ kSignBit;
+}
 
 // Each takes FPSCR by reference to add flags to it.
 [[nodiscard]] u32 add(u32 a, u32 b, u32& fpscr);

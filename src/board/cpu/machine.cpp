@@ -119,14 +119,22 @@ std::optional<Stop> Machine::handle_signal() {
     const Signal signal = core.signal;
     core.signal = Signal::None;
     switch (signal) {
-        case Signal::Fault: exceptions.handle_fault(core.fault, core.fault_address); break;
-        case Signal::SupervisorCall: exceptions.supervisor_call(); break;
+        case Signal::Fault:
+            exceptions.handle_fault(core.fault, core.fault_address);
+            break;
+        case Signal::SupervisorCall:
+            exceptions.supervisor_call();
+            break;
         case Signal::Breakpoint:
             if (options.stop_at_bkpt) return Stop::Bkpt;
             exceptions.breakpoint();
             break;
-        case Signal::ExceptionReturn: exceptions.exception_return(core.pc); break;
-        case Signal::InvalidState: exceptions.handle_fault(Fault::InvalidState, 0); break;
+        case Signal::ExceptionReturn:
+            exceptions.exception_return(core.pc);
+            break;
+        case Signal::InvalidState:
+            exceptions.handle_fault(Fault::InvalidState, 0);
+            break;
         case Signal::WaitInterrupt:
             sleeping = true;
             sleeping_for_event = false;
@@ -139,7 +147,8 @@ std::optional<Stop> Machine::handle_signal() {
             sleeping = sleeping_for_event = true;
             break;
         case Signal::None:
-        case Signal::Reschedule: break;
+        case Signal::Reschedule:
+            break;
     }
     return std::nullopt;
 }

@@ -13,13 +13,16 @@ namespace {
 constexpr std::size_t kTableBytes = (std::size_t{1} << (32 - kPageBits)) * sizeof(std::uintptr_t);
 constexpr u32 kPpbBase = 0xE0000000;
 
-bool is_ppb(u32 address) { return (address >> 20) == kPpbBase >> 20; }
+bool is_ppb(u32 address) {
+    return (address >> 20) == kPpbBase >> 20;
+}
 }  // namespace
 
 Memory::Memory(Machine& machine, Bus& bus) : machine_(machine), bus_(bus) {
     for (auto& row : tables_)
         for (Table& table : row) {
-            void* memory = mmap(nullptr, kTableBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            void* memory =
+                mmap(nullptr, kTableBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
             if (memory == MAP_FAILED) throw std::bad_alloc();
             table.entries = static_cast<std::uintptr_t*>(memory);
         }
@@ -52,7 +55,8 @@ void Memory::forget_code() {
 /// A page may skip the checks when all of it is RAM under one rule; a page for writing also must hold no code.
 void Memory::fill(Table& table, u32 address, const Region& region) {
     const u32 first = address & ~(kPageSize - 1);
-    if (table.entries[first >> kPageBits] != 0 || !region.contains(first) || !region.contains(first + kPageSize - 1)) return;
+    if (table.entries[first >> kPageBits] != 0 || !region.contains(first) || !region.contains(first + kPageSize - 1))
+        return;
     if (!machine_.mpu.uniform(address)) return;
     const std::size_t offset = region.ram_offset + (first - region.base);
     const bool for_writing = &table == &tables_[0][1] || &table == &tables_[1][1];
@@ -62,7 +66,9 @@ void Memory::fill(Table& table, u32 address, const Region& region) {
 }
 
 /// CCR.BFHFNMIGN: handlers at priority -1 and above ignore precise bus faults.
-bool Memory::ignores_faults() const { return machine_.scs.ignores_bus_faults() && machine_.exceptions.negative_priority(); }
+bool Memory::ignores_faults() const {
+    return machine_.scs.ignores_bus_faults() && machine_.exceptions.negative_priority();
+}
 
 std::optional<Fault> Memory::read(u32 address, unsigned size, bool privileged, unsigned access, u32& value) {
     if ((access & kUnprivileged) != 0) privileged = false;
@@ -79,7 +85,8 @@ std::optional<Fault> Memory::read(u32 address, unsigned size, bool privileged, u
 }
 
 std::optional<Fault> Memory::read_once(u32 address, unsigned size, bool privileged, bool by_bytes, u32& value) {
-    const Attributes attributes = machine_.mpu.check(address, privileged, Use::Read, machine_.exceptions.negative_priority());
+    const Attributes attributes =
+        machine_.mpu.check(address, privileged, Use::Read, machine_.exceptions.negative_priority());
     if (!attributes.allowed) return Fault::DataAccess;
     if (by_bytes && attributes.device) return Fault::Unaligned;
     if (is_ppb(address)) {
@@ -114,7 +121,8 @@ std::optional<Fault> Memory::write(u32 address, unsigned size, bool privileged, 
 }
 
 std::optional<Fault> Memory::write_once(u32 address, unsigned size, bool privileged, bool by_bytes, u32 value) {
-    const Attributes attributes = machine_.mpu.check(address, privileged, Use::Write, machine_.exceptions.negative_priority());
+    const Attributes attributes =
+        machine_.mpu.check(address, privileged, Use::Write, machine_.exceptions.negative_priority());
     if (!attributes.allowed) return Fault::DataAccess;
     if (by_bytes && attributes.device) return Fault::Unaligned;
     if (size < 4) value &= (1U << (8 * size)) - 1;
@@ -139,7 +147,8 @@ std::optional<Fault> Memory::write_once(u32 address, unsigned size, bool privile
 }
 
 std::optional<Fault> Memory::fetch(u32 address, bool privileged, u32& value) {
-    const Attributes attributes = machine_.mpu.check(address, privileged, Use::Execute, machine_.exceptions.negative_priority());
+    const Attributes attributes =
+        machine_.mpu.check(address, privileged, Use::Execute, machine_.exceptions.negative_priority());
     if (!attributes.allowed || is_ppb(address)) return Fault::InstructionAccess;
     const Region* region = bus_.find(address);
     if (region == nullptr || !region->contains(address + 1)) return Fault::InstructionBus;
@@ -162,14 +171,16 @@ std::optional<Fault> Memory::fetch(u32 address, bool privileged, u32& value) {
 bool load_slow(Core& core, const Op& op, u32 address, unsigned size, unsigned access, u32& value) {
     Machine& machine = *core.machine;
     machine.note_progress(op);
-    if (auto fault = machine.memory.read(address, size, core.privileged, access, value)) return raise(core, op, *fault, address);
+    if (auto fault = machine.memory.read(address, size, core.privileged, access, value))
+        return raise(core, op, *fault, address);
     return true;
 }
 
 bool store_slow(Core& core, const Op& op, u32 address, unsigned size, unsigned access, u32 value) {
     Machine& machine = *core.machine;
     machine.note_progress(op);
-    if (auto fault = machine.memory.write(address, size, core.privileged, access, value)) return raise(core, op, *fault, address);
+    if (auto fault = machine.memory.write(address, size, core.privileged, access, value))
+        return raise(core, op, *fault, address);
     return true;
 }
 

@@ -1,5 +1,5 @@
-// Memory as the core's instructions see it: protection, alignment rules, the private peripheral bus, RAM and devices; and the
-// page tables that let most accesses skip all of that.
+// Memory as the core's instructions see it: protection, alignment rules, the private peripheral bus, RAM and devices;
+// and the page tables that let most accesses skip all of that.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Loads and stores of the instruction bodies: RAM pages by host pointer, everything else through the machine's slow path
-// (devices, unaligned addresses, protection, pages that hold code).
+// Loads and stores of the instruction bodies: RAM pages by host pointer, everything else through the machine's slow
+// path (devices, unaligned addresses, protection, pages that hold code).
 #pragma once
 
 #include <cstring>

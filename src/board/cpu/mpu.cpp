@@ -3,8 +3,8 @@
 namespace talpa::board::cpu {
 
 Attributes Mpu::default_map(u32 address, Use use) const {
-    // Eighths of the address space: code, SRAM, peripherals, RAM x2, device x2, system. The device parts and the system are
-    // execute-never.
+    // Eighths of the address space: code, SRAM, peripherals, RAM x2, device x2, system. The device parts and the system
+    // are execute-never.
     const u32 eighth = address >> 29;
     const bool device = eighth == 2 || eighth >= 5;
     return {!(device && use == Use::Execute), device};
@@ -52,8 +52,8 @@ Attributes Mpu::check(u32 address, bool privileged, Use use, bool negative_prior
     const bool any = bit(r, 1);
     const bool read_only = bit(r, 2);
     const bool never = bit(r, 0);
-    const bool allowed = (privileged || any) && !(use == Use::Write && read_only) && !(use == Use::Execute && (never || device)) &&
-                         !(use == Use::Execute && (address >> 29) == 7);
+    const bool allowed = (privileged || any) && !(use == Use::Write && read_only) &&
+                         !(use == Use::Execute && (never || device)) && !(use == Use::Execute && (address >> 29) == 7);
     return {allowed, device};
 }
 

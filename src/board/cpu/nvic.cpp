@@ -31,7 +31,8 @@ bool Nvic::collect_lines() {
     bool any = false;
     for (unsigned word = 0; word < kWords; word++) {
         u32 edges = edges_[word].load(std::memory_order_relaxed) == 0 ? 0 : edges_[word].exchange(0);
-        for (; edges != 0; edges &= edges - 1) set_pending(kFirstIrq + 32 * word + static_cast<unsigned>(std::countr_zero(edges)), true);
+        for (; edges != 0; edges &= edges - 1)
+            set_pending(kFirstIrq + 32 * word + static_cast<unsigned>(std::countr_zero(edges)), true);
         if (lines_[word].load() != 0) any = true;
     }
     for (u32 word : maybe_) any = any || word != 0;
@@ -59,10 +60,14 @@ void Nvic::set_active(unsigned exception, bool on) {
 
 int Nvic::full_priority(unsigned exception) const {
     switch (exception) {
-        case kReset: return -4;
-        case kNmi: return -2;
-        case kHardFault: return -1;
-        default: return priority_[exception];
+        case kReset:
+            return -4;
+        case kNmi:
+            return -2;
+        case kHardFault:
+            return -1;
+        default:
+            return priority_[exception];
     }
 }
 

@@ -1,5 +1,5 @@
-// Exceptions as the interrupt controller sees them: pending, active, enabled, priorities (manual B3, B11). Interrupt lines
-// may be driven by any thread; everything else belongs to the thread that runs the core.
+// Exceptions as the interrupt controller sees them: pending, active, enabled, priorities (manual B3, B11). Interrupt
+// lines may be driven by any thread; everything else belongs to the thread that runs the core.
 #pragma once
 
 #include <array>

@@ -1,8 +1,8 @@
 // A decoded micro-operation: what one instruction (or one of the few steps of one, or a fused pair) does, ready to run.
 //
 // An instruction's meaning is a Body: a small function over the core and the operands. `threaded<Body>` makes the
-// interpreter's form of it, which jumps to the next operation by itself (a sibling call); translated code calls Bodies that
-// it has no template for. A Body returns false when the block ends with it: by a branch, a fault or a signal.
+// interpreter's form of it, which jumps to the next operation by itself (a sibling call); translated code calls Bodies
+// that it has no template for. A Body returns false when the block ends with it: by a branch, a fault or a signal.
 #pragma once
 
 #include "board/cpu/core.h"

@@ -32,10 +32,25 @@ class Scs {
 
     // CFSR
     enum : u32 {
-        kIaccviol = 1U << 0, kDaccviol = 1U << 1, kMunstkerr = 1U << 3, kMstkerr = 1U << 4, kMlsperr = 1U << 5, kMmarvalid = 1U << 7,
-        kIbuserr = 1U << 8, kPreciserr = 1U << 9, kUnstkerr = 1U << 11, kStkerr = 1U << 12, kLsperr = 1U << 13, kBfarvalid = 1U << 15,
-        kUndefinstr = 1U << 16, kInvstate = 1U << 17, kInvpc = 1U << 18, kNocp = 1U << 19, kStkof = 1U << 20,
-        kUnaligned = 1U << 24, kDivbyzero = 1U << 25,
+        kIaccviol = 1U << 0,
+        kDaccviol = 1U << 1,
+        kMunstkerr = 1U << 3,
+        kMstkerr = 1U << 4,
+        kMlsperr = 1U << 5,
+        kMmarvalid = 1U << 7,
+        kIbuserr = 1U << 8,
+        kPreciserr = 1U << 9,
+        kUnstkerr = 1U << 11,
+        kStkerr = 1U << 12,
+        kLsperr = 1U << 13,
+        kBfarvalid = 1U << 15,
+        kUndefinstr = 1U << 16,
+        kInvstate = 1U << 17,
+        kInvpc = 1U << 18,
+        kNocp = 1U << 19,
+        kStkof = 1U << 20,
+        kUnaligned = 1U << 24,
+        kDivbyzero = 1U << 25,
     };
     // HFSR
     static constexpr u32 kVecttbl = 1U << 1;
@@ -43,9 +58,22 @@ class Scs {
     static constexpr u32 kDebugevt = 1U << 31;
     // FPCCR
     enum : u32 {
-        kLspact = 1U << 0, kFpUser = 1U << 1, kFpThread = 1U << 3, kHfrdy = 1U << 4, kMmrdy = 1U << 5, kBfrdy = 1U << 6,
-        kSfrdy = 1U << 7, kMonrdy = 1U << 8, kSplimviol = 1U << 9, kUfrdy = 1U << 10, kTs = 1U << 26, kClronrets = 1U << 27,
-        kClronret = 1U << 28, kLspens = 1U << 29, kLspen = 1U << 30, kAspen = 1U << 31,
+        kLspact = 1U << 0,
+        kFpUser = 1U << 1,
+        kFpThread = 1U << 3,
+        kHfrdy = 1U << 4,
+        kMmrdy = 1U << 5,
+        kBfrdy = 1U << 6,
+        kSfrdy = 1U << 7,
+        kMonrdy = 1U << 8,
+        kSplimviol = 1U << 9,
+        kUfrdy = 1U << 10,
+        kTs = 1U << 26,
+        kClronrets = 1U << 27,
+        kClronret = 1U << 28,
+        kLspens = 1U << 29,
+        kLspen = 1U << 30,
+        kAspen = 1U << 31,
     };
 
     u32 vtor = 0;
@@ -89,7 +117,7 @@ class Scs {
 
     Machine& machine_;
     u32 dwt_control_ = 0;
-    u64 cycle_base_ = 0;    ///< machine cycles at which the counter was zero, while it runs
+    u64 cycle_base_ = 0;     ///< machine cycles at which the counter was zero, while it runs
     u32 cycle_stopped_ = 0;  ///< its value while it does not
     std::array<u32, 0x20> sau_{};
 };

@@ -2,8 +2,8 @@
 
 namespace talpa::board::cpu {
 
-/// How often the counter has reached zero by counting: a first time from the value it had, then once a period. A counter
-/// cleared by a write starts at zero without having counted to it.
+/// How often the counter has reached zero by counting: a first time from the value it had, then once a period. A
+/// counter cleared by a write starts at zero without having counted to it.
 u64 SysTick::zeros(u64 elapsed) const {
     const u64 first = start_value_ > 0 && elapsed >= start_value_ ? 1 : 0;
     if (elapsed <= start_value_ || reload_ == 0) return first;

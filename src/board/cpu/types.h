@@ -24,9 +24,15 @@ template <typename T>
     return static_cast<i32>(value);
 }
 /// `count` bits of `value` from bit `low`.
-[[nodiscard]] constexpr u32 bits(u32 value, unsigned low, unsigned count) { return (value >> low) & ((1U << count) - 1); }
-[[nodiscard]] constexpr bool bit(u32 value, unsigned n) { return ((value >> n) & 1U) != 0; }
+[[nodiscard]] constexpr u32 bits(u32 value, unsigned low, unsigned count) {
+    return (value >> low) & ((1U << count) - 1);
+}
+[[nodiscard]] constexpr bool bit(u32 value, unsigned n) {
+    return ((value >> n) & 1U) != 0;
+}
 /// The low `width` bits of `value` as a signed number.
-[[nodiscard]] constexpr i32 sign_extend(u32 value, unsigned width) { return static_cast<i32>(value << (32 - width)) >> (32 - width); }
+[[nodiscard]] constexpr i32 sign_extend(u32 value, unsigned width) {
+    return static_cast<i32>(value << (32 - width)) >> (32 - width);
+}
 
 }  // namespace talpa::board::cpu

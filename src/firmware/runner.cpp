@@ -269,7 +269,7 @@ void Runner::status(const Request& request) {
     line.put(" up_ms=")
         .number(platform_.now_ms())
         .put(" heap=0 npu=")
-        .put(platform_.npu() != nullptr ? "ok" : "absent")
+        .put(platform_.npu_state())
         .put(" queued=")
         .number(queued_);
     reply(request, line.view());
@@ -403,13 +403,14 @@ Runner::Outcome Runner::run(const Request& request, const Staging& staging, Time
     StepTimer timer(platform_, *view, times);
     runtime::LoadOptions options;
     options.operators = operators_;
-    options.device = platform_.npu();
+    if (view->delegate_count() > 0) {
+        const auto device = platform_.npu();
+        if (!device) return std::unexpected(Failure{RunnerError::NpuAbsent, device.error()});
+        options.device = *device;
+    }
     options.observer = &timer;
     auto method = runtime::Method::load(*program, name, planned.take(*pool_bytes), options);
     if (!method) return failed(method.error());
-    if (options.device == nullptr && view->delegate_count() > 0)
-        return std::unexpected(
-            Failure{RunnerError::NpuAbsent, Error(ErrorCode::NotFound, "the program needs the NPU")});
 
     const runtime::MemoryNeed& need = method->need();
     std::array<runtime::Pool, runtime::kMaxArenas> arenas{};

@@ -25,9 +25,11 @@ class RunnerPlatform {
   public:
     /// Memory at a physical address of the memory map's DDR ranges.
     [[nodiscard]] virtual std::uint8_t* memory(std::uint32_t address, std::uint32_t size) = 0;
-    /// The NPU, or null when there is none. While it runs it calls Runner::service now and then, and gives up with
-    /// Timeout or InvalidState (aborted) when Runner::must_stop says so.
-    [[nodiscard]] virtual npu::Device* npu() = 0;
+    /// The NPU, ready for a job; touched for the first time here, since an unpowered one hangs the bus. While it runs
+    /// it calls Runner::service now and then, and gives up with Timeout when Runner::must_stop says so.
+    [[nodiscard]] virtual Result<npu::Device*> npu() = 0;
+    /// "ok", "untried" or "absent", for STATUS; touches nothing.
+    [[nodiscard]] virtual std::string_view npu_state() const = 0;
     [[nodiscard]] virtual std::uint32_t now_ms() const = 0;
     [[nodiscard]] virtual std::uint32_t cycles() const = 0;
     [[nodiscard]] virtual std::uint32_t cycles_per_us() const = 0;

@@ -28,7 +28,11 @@ class Board final : public RunnerPlatform, public npu::Device {
         if (link::kEthosuRegion.contains(address, size)) return aligned(ethosu_) + (address - link::kEthosuRegion.base);
         return nullptr;
     }
-    npu::Device* npu() override { return has_npu ? this : nullptr; }
+    Result<npu::Device*> npu() override {
+        if (!has_npu) return fail(ErrorCode::NotFound, "nothing answers at {}", hex(0x4A900000));
+        return this;
+    }
+    std::string_view npu_state() const override { return has_npu ? "ok" : "absent"; }
     std::uint32_t now_ms() const override { return time_ms; }
     std::uint32_t cycles() const override { return time_ms * 1000; }
     std::uint32_t cycles_per_us() const override { return 1; }

@@ -16,7 +16,8 @@ namespace talpa::firmware {
         "mrseq r0, msp\n"
         "mrsne r0, psp\n"
         // The stack may be what broke: go on with a fresh one.
-        "ldr r1, =stack_top\n"
+        "movw r1, #:lower16:stack_top\n"
+        "movt r1, #:upper16:stack_top\n"
         "mov r2, r0\n"
         "msr msp, r1\n"
         "mov r0, r2\n"
@@ -24,7 +25,7 @@ namespace talpa::firmware {
         "b report_fault\n");
 }
 
-extern "C" void report_fault(const std::uint32_t* frame, std::uint32_t exc_return) {
+extern "C" [[gnu::used]] void report_fault(const std::uint32_t* frame, std::uint32_t exc_return) {
     static constexpr const char* kNames[] = {"",          "",         "NMI",        "HardFault",
                                              "MemManage", "BusFault", "UsageFault", "SecureFault"};
     std::uint32_t ipsr = 0;

@@ -56,6 +56,12 @@ int memcmp(const void* a, const void* b, std::size_t n) {
     return 0;
 }
 
+void* memchr(const void* s, int value, std::size_t n) {
+    for (const auto* p = static_cast<const std::uint8_t*>(s); n > 0; --n, ++p)
+        if (*p == static_cast<std::uint8_t>(value)) return const_cast<std::uint8_t*>(p);
+    return nullptr;
+}
+
 std::size_t strlen(const char* s) {
     std::size_t n = 0;
     while (s[n] != '\0') ++n;
@@ -72,3 +78,10 @@ std::size_t strlen(const char* s) {
     abort();
 }
 }
+
+namespace std {
+// What string_view::substr would throw; reaching it is a fault of ours.
+[[noreturn]] void __throw_out_of_range_fmt(const char*, ...) {
+    abort();
+}
+}  // namespace std

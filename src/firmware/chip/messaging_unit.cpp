@@ -12,6 +12,12 @@ volatile std::uint32_t& mu_reg(std::uintptr_t offset) {
     return reg32(link::kMessagingUnitM33.base + offset);
 }
 
+/// Reading a word is what acknowledges it.
+void read_word(unsigned i) {
+    const std::uint32_t word = mu_reg(mu::kRr + 4 * i);
+    static_cast<void>(word);
+}
+
 constexpr std::uint32_t kChannelBit = 1u << mu::kChannel;
 constexpr unsigned kPriority = 2;
 
@@ -22,7 +28,7 @@ void messaging_unit_start() {
     mu_reg(mu::kTcr) = 0;
     mu_reg(mu::kRcr) = 0;
     for (unsigned i = 0; i < 4; ++i)
-        if ((mu_reg(mu::kRsr) & (1u << i)) != 0) (void)mu_reg(mu::kRr + 4 * i);
+        if ((mu_reg(mu::kRsr) & (1u << i)) != 0) read_word(i);
     mu_reg(mu::kGsr) = 0xF;
     // CR.MUR would reset Linux's side too and is never used.
     mu_reg(mu::kRcr) = kChannelBit;
@@ -47,6 +53,6 @@ bool messaging_unit_kicked() {
 // Reading the word clears the interrupt and lets Linux, which waits up to 100 ms for that, go on.
 extern "C" void messaging_unit_irq() {
     using namespace talpa::firmware;
-    (void)reg32(talpa::link::kMessagingUnitM33.base + mu::kRr + 4 * mu::kChannel);
+    read_word(mu::kChannel);
     kicked = true;
 }

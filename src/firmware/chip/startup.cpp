@@ -70,11 +70,15 @@ constexpr VectorTable make_vectors() {
 extern "C" [[gnu::naked]] void reset_handler() {
     __asm volatile(
         "cpsid i\n"
-        "ldr r0, =0xE000ED08\n"  // VTOR: the boot loader's idea of it is not to be trusted
-        "ldr r1, =%c0\n"
+        "movw r0, #0xED08\n"
+        "movt r0, #0xE000\n"  // VTOR: the boot loader's idea of it is not to be trusted
+        "movw r1, #:lower16:%c0\n"
+        "movt r1, #:upper16:%c0\n"
         "str r1, [r0]\n"
-        "ldr r0, =stack_limit\n"
-        "ldr r1, =stack_top\n"
+        "movw r0, #:lower16:stack_limit\n"
+        "movt r0, #:upper16:stack_limit\n"
+        "movw r1, #:lower16:stack_top\n"
+        "movt r1, #:upper16:stack_top\n"
         "msr msp, r1\n"
         "msr msplim, r0\n"
         "movs r2, #0\n"
@@ -82,7 +86,8 @@ extern "C" [[gnu::naked]] void reset_handler() {
         "itt lo\n"
         "strlo r2, [r0], #4\n"
         "blo 1b\n"
-        "ldr r0, =0xE000ED88\n"  // CPACR: floating point on
+        "movw r0, #0xED88\n"
+        "movt r0, #0xE000\n"  // CPACR: floating point on
         "ldr r1, [r0]\n"
         "orr r1, r1, #0xF00000\n"
         "str r1, [r0]\n"

@@ -6,6 +6,7 @@
 #include "npu/decoder.h"
 #include "npu/extent.h"
 #include "npu/hardware.h"
+#include "npu/validate.h"
 #include "npu_model/dma.h"
 #include "npu_model/kernels.h"
 #include "npu_model/legality.h"
@@ -94,6 +95,7 @@ class Model::Run {
     Result<void> step(const Operation& op) {
         if (op.kind != OpKind::Dma && !npu::is_kernel(op.kind)) return {};  // waits and masks: nothing to compute
         TRY(check_legal(op, hardware_));
+        if (shadow_) TRY(npu::check(op, hardware_));
         TRY(check_bounds(op));
         TRY(charge(op));
         model_.findings_.start_operation(op);

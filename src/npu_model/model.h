@@ -22,7 +22,8 @@ enum class Kernels : std::uint8_t {
 
 enum class DataChecks : std::uint8_t {
     Off,     ///< nothing beyond bounds; overflow is counted by the reference kernels only
-    Strict,  ///< reference kernels; the first finding stops the run: overflow, reads of memory never written
+    Strict,  ///< reference kernels; stops at the first operation that npu::check refuses (block layout too) and at the
+             ///< first finding: overflow, reads of memory never written
 };
 
 /// Bytes of regions other than 0 that hold data when a run starts: the inputs.

@@ -32,6 +32,10 @@ if(TALPA_SANITIZE)
   target_link_options(talpa_options INTERFACE -fsanitize=address,undefined)
 endif()
 
+if(TALPA_FUZZ)
+  target_compile_options(talpa_options INTERFACE -fsanitize=fuzzer-no-link)  # coverage of the libraries guides the fuzzers
+endif()
+
 function(talpa_target_name out folder)
   string(REPLACE "/" "_" name ${folder})
   set(${out} talpa_${name} PARENT_SCOPE)

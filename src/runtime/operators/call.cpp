@@ -22,6 +22,17 @@ bool refers_to(const Arguments& args, std::size_t arg, const Tensor* t) {
     return false;
 }
 
+// Strides multiply the sizes even where one of them is 0, so their product is bounded without it too.
+bool is_countable(std::span<const std::int32_t> sizes) {
+    std::int64_t product = sizeof(std::int64_t);
+    for (const std::int32_t size : sizes) {
+        const auto next = checked_mul<std::int64_t>(product, size > 0 ? size : 1);
+        if (!next) return false;
+        product = *next;
+    }
+    return true;
+}
+
 // Sizes of an input were read before its output is resized; both being one tensor would make them stale.
 Result<Tensor*> resized(const Arguments& args, std::size_t arg, Tensor* t, const Shape& shape) {
     if (std::ranges::equal(t->shape(), shape.span())) return t;
@@ -30,6 +41,9 @@ Result<Tensor*> resized(const Arguments& args, std::size_t arg, Tensor* t, const
             return args.error(ErrorCode::InvalidArgument,
                               "{}: output argument {} is argument {} too and would get another shape",
                               static_cast<unsigned>(arg), static_cast<unsigned>(other));
+    if (!is_countable(shape.span()))
+        return args.error(ErrorCode::InvalidArgument, "{}: the sizes of output argument {} are too large",
+                          static_cast<unsigned>(arg));
     TRY(args.resize(*t, shape.span()));
     return t;
 }

@@ -151,7 +151,7 @@ Result<void> run_convolution(Arguments& args) {
     if (!is_1d)
         c.y.in = input->sizes[2], c.y.in_step = in[2], c.y.kernel = weight->sizes[2], c.y.kernel_step = kernel[2];
     const std::int64_t channels = input->sizes[1];
-    if (c.groups < 1 || channels % c.groups != 0 || weight->sizes[0] % c.groups != 0 ||
+    if (c.groups < 1 || channels < 1 || channels % c.groups != 0 || weight->sizes[0] % c.groups != 0 ||
         (c.transposed ? weight->sizes[0] != channels : weight->sizes[1] != channels / c.groups))
         return args.error(ErrorCode::InvalidArgument, "{}: {} channels and a weight of {} x {} do not make {} groups",
                           channels, weight->sizes[0], weight->sizes[1], c.groups);
@@ -186,6 +186,8 @@ Result<void> run_convolution(Arguments& args) {
     c.input = input->as<float>(), c.weight = weight->as<float>(), c.out = out->as<float>();
     c.batches = input->sizes[0];
     c.in_batch = in[0], c.in_channel = in[1], c.out_batch = to[0], c.out_channel = to[1];
+    if (out->numel() != 0 && input->numel() == 0)
+        return args.error(ErrorCode::InvalidArgument, "{}: argument 0 is empty");
     if (out->numel() != 0) convolve(c);
     return {};
 }

@@ -30,8 +30,8 @@ struct Rows {
 };
 void copy_row(const Rows& r, std::int64_t to, std::int64_t from) {
     Place out = r.to, in = r.from;
-    out.data += to * r.to_step;
-    in.data += from * r.from_step;
+    out.data = moved(out.data, to * r.to_step);
+    in.data = moved(in.data, from * r.from_step);
     convert_elements(r.shape, row_major(r.shape.size()), out, in);
 }
 
@@ -318,7 +318,7 @@ Result<void> run_index(Arguments& args) {  // self, indices, out
     const Kept kept = kept_dimensions(a, byte_strides(*self), to);
     return for_each_common(args, a, 1, [&](std::int64_t offset, std::span<const std::int64_t> at) {
         copy_elements(kept.shape.span(), row_major(kept.shape.rank), scalar_size(out->type),
-                      out->data + common_offset(a, to, at), kept.other, self->data + offset, kept.self);
+                      moved(out->data, common_offset(a, to, at)), kept.other, moved(self->data, offset), kept.self);
     });
 }
 

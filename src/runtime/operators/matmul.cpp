@@ -99,9 +99,9 @@ Result<void> run_bmm(Arguments& args) {
     Matrix left = matrix_of(*a), right = matrix_of(*b), result = matrix_of(*out);
     for (std::int32_t n = 0; n < sizes[0]; ++n) {
         multiply(left, right, result);
-        left.data += byte_strides(*a)[0];
-        right.data += byte_strides(*b)[0];
-        result.data += byte_strides(*out)[0];
+        left.data = moved(left.data, byte_strides(*a)[0]);
+        right.data = moved(right.data, byte_strides(*b)[0]);
+        result.data = moved(result.data, byte_strides(*out)[0]);
     }
     return {};
 }

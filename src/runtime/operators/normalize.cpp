@@ -145,6 +145,7 @@ Result<void> run_batch_norm_no_training(Arguments& args) {
     constexpr std::int32_t kNone[] = {0};
     TRY(out_of_shape(args, 8, std::span<const std::int32_t>(kNone)));
     TRY(out_of_shape(args, 9, std::span<const std::int32_t>(kNone)));
+    if (input->numel() == 0) return {};
     Shape plane = input->shape();
     plane.sizes[1] = 1;
     const Strides from = byte_strides(*input), to = byte_strides(*out);

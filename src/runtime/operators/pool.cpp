@@ -45,6 +45,8 @@ Result<Pool> read_pool(const Arguments& args, const Window2d& w, bool ceil, std:
     TRY_ASSIGN(const Shape shape, with_plane_size(args, *p.self, height, width));
     TRY_ASSIGN(p.result, out_of_shape(args, out_arg, shape));
     TRY(want_type(args, out_arg, *p.result, p.self->type));
+    if (p.result->numel() != 0 && p.self->numel() == 0)
+        return args.error(ErrorCode::InvalidArgument, "{}: argument 0 is empty");
     TRY_ASSIGN(p.out, planes(args, out_arg, *p.result));
     return p;
 }
@@ -53,8 +55,8 @@ template <typename Pixel>
 void for_each_output(const Planes& in, const Planes& out, const std::uint8_t* from, std::uint8_t* to, Pixel&& pixel) {
     for (std::int64_t n = 0; n < out.batches; ++n)
         for (std::int64_t c = 0; c < out.channels; ++c) {
-            const std::uint8_t* const plane = from + n * in.batch_step + c * in.channel_step;
-            std::uint8_t* const result = to + n * out.batch_step + c * out.channel_step;
+            const std::uint8_t* const plane = moved(from, n * in.batch_step + c * in.channel_step);
+            std::uint8_t* const result = moved(to, n * out.batch_step + c * out.channel_step);
             for (std::int64_t y = 0; y < out.height; ++y)
                 for (std::int64_t x = 0; x < out.width; ++x)
                     pixel(plane, result + y * out.y_step + x * out.x_step, n, c, y, x);

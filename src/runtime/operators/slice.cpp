@@ -22,7 +22,7 @@ Part whole(const Tensor& t) {
 Part along(const Tensor& t, std::size_t dim, std::int64_t start, std::int64_t count, std::int64_t step = 1) {
     Part part = whole(t);
     part.shape.sizes[dim] = static_cast<std::int32_t>(count);
-    part.place.data += count == 0 ? 0 : start * part.place.strides[dim];
+    if (part.shape.numel() != 0) part.place.data += start * part.place.strides[dim];
     part.place.strides[dim] *= step;
     return part;
 }
@@ -323,7 +323,7 @@ Result<void> run_constant_pad_nd(
         const std::int64_t skipped = std::max<std::int64_t>(0, -before);
         const std::int64_t kept = self->sizes[d] - skipped - std::max<std::int64_t>(0, -after);
         from.shape.sizes[d] = static_cast<std::int32_t>(std::max<std::int64_t>(0, kept));
-        if (kept > 0) from.place.data += skipped * from.place.strides[d];
+        from.place.data = moved(from.place.data, kept > 0 ? skipped * from.place.strides[d] : 0);
         offset[d] = std::max<std::int64_t>(0, before);
     }
     TRY_ASSIGN(const Shape shape, shape_of(args, 1, sizes));

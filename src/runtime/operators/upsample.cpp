@@ -112,6 +112,7 @@ Neighbours linear_source(std::int64_t at, float ratio, const Axis& axis, bool al
 
 Result<void> run_upsample_nearest2d_vec(Arguments& args) {  // input, output_size?, scale_factors?, out
     TRY_ASSIGN(const Resize r, read_vec(args, 1, 2, 3));
+    if (r.result->numel() == 0) return {};
     const float y_ratio = ratio_of(r.y, false), x_ratio = ratio_of(r.x, false);
     const std::size_t element = scalar_size(r.self->type);
     for (std::int64_t y = 0; y < r.y.out; ++y) {
@@ -133,6 +134,7 @@ Result<void> run_upsample_bilinear2d_vec(Arguments& args) {  // input, output_si
     TRY_ASSIGN(const bool align_corners, args.boolean(2));
     TRY(float_tensor(args, 0));
     TRY_ASSIGN(const Resize r, read_vec(args, 1, 3, 4));
+    if (r.result->numel() == 0) return {};
     const float y_ratio = ratio_of(r.y, align_corners), x_ratio = ratio_of(r.x, align_corners);
     for (std::int64_t y = 0; y < r.y.out; ++y) {
         const Neighbours v = linear_source(y, y_ratio, r.y, align_corners);

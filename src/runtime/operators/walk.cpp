@@ -10,7 +10,7 @@ Walk::Walk(std::span<const std::int32_t> shape, std::span<const std::uint8_t> or
     : shape_(shape), order_(order), longest_run_(longest_run) {}
 
 void Walk::add(const std::uint8_t* data, const Strides& strides) {
-    base_[operands_] = data;
+    base_[operands_] = reinterpret_cast<std::uintptr_t>(data);
     strides_[operands_] = strides;
     ++operands_;
 }
@@ -33,11 +33,12 @@ void Walk::merge() {
 void Walk::advance() {
     for (std::size_t d = rank_ - 1; d-- > 0;) {
         if (++index_[d] < size_[d]) {
-            for (std::size_t k = 0; k < operands_; ++k) base_[k] += step_[d][k];
+            for (std::size_t k = 0; k < operands_; ++k) base_[k] += static_cast<std::uintptr_t>(step_[d][k]);
             return;
         }
         index_[d] = 0;
-        for (std::size_t k = 0; k < operands_; ++k) base_[k] -= step_[d][k] * (size_[d] - 1);
+        for (std::size_t k = 0; k < operands_; ++k)
+            base_[k] -= static_cast<std::uintptr_t>(step_[d][k] * (size_[d] - 1));
     }
     done_ = true;
 }
@@ -50,7 +51,7 @@ bool Walk::next() {
     if (done_) return false;
     const std::int64_t size = rank_ == 0 ? 1 : size_[rank_ - 1];
     run_ = std::min(longest_run_, static_cast<std::size_t>(size - position_));
-    for (std::size_t k = 0; k < operands_; ++k) at_[k] = base_[k] + position_ * step(k);
+    for (std::size_t k = 0; k < operands_; ++k) at_[k] = base_[k] + static_cast<std::uintptr_t>(position_ * step(k));
     position_ += static_cast<std::int64_t>(run_);
     if (position_ == size) {
         position_ = 0;

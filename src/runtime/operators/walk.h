@@ -28,8 +28,8 @@ class Walk {
     /// Goes to the next run; false after the last. Call after all operands were added.
     [[nodiscard]] bool next();
     [[nodiscard]] std::size_t count() const { return run_; }
-    [[nodiscard]] const std::uint8_t* from(std::size_t operand) const { return at_[operand]; }
-    [[nodiscard]] std::uint8_t* to(std::size_t operand) const { return const_cast<std::uint8_t*>(at_[operand]); }
+    [[nodiscard]] const std::uint8_t* from(std::size_t operand) const { return to(operand); }
+    [[nodiscard]] std::uint8_t* to(std::size_t operand) const { return reinterpret_cast<std::uint8_t*>(at_[operand]); }
     [[nodiscard]] std::int64_t step(std::size_t operand) const { return rank_ == 0 ? 0 : step_[rank_ - 1][operand]; }
 
   private:
@@ -40,7 +40,8 @@ class Walk {
     std::span<const std::uint8_t> order_;
     std::size_t longest_run_;
     std::array<Strides, kMaxOperands> strides_{};
-    std::array<const std::uint8_t*, kMaxOperands> base_{};
+    std::array<std::uintptr_t, kMaxOperands>
+        base_{};  // numbers, since an empty tensor may be at null and still has strides
     std::size_t operands_ = 0;
 
     bool started_ = false;
@@ -51,8 +52,14 @@ class Walk {
     std::array<std::array<std::int64_t, kMaxOperands>, kMaxRank> step_{};
     std::int64_t position_ = 0;  // in the innermost dimension
     std::size_t run_ = 0;
-    std::array<const std::uint8_t*, kMaxOperands> at_{};
+    std::array<std::uintptr_t, kMaxOperands> at_{};
 };
+
+/// The place `bytes` further on. Computed as a number: an empty tensor may be at null, and pointers may not be moved
+/// from there.
+[[nodiscard]] inline std::uint8_t* moved(const std::uint8_t* from, std::int64_t bytes) {
+    return reinterpret_cast<std::uint8_t*>(reinterpret_cast<std::uintptr_t>(from) + static_cast<std::uintptr_t>(bytes));
+}
 
 /// Element strides of a tensor in bytes.
 [[nodiscard]] Strides byte_strides(const Tensor& tensor);

@@ -1,0 +1,223 @@
+#include "npu_model/strict/hazards.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "npu/registers_used.h"
+#include "npu/validate.h"
+#include "npu_model/strict/block_dependency.h"
+#include "npu_model/strict/footprint.h"
+
+namespace talpa::npu_model {
+
+using npu::Extent;
+using npu::Operation;
+using npu::OpKind;
+
+const char* hazard_name(Hazard::Kind kind) {
+    static constexpr const char* kNames[] = {"missing KERNEL_WAIT", "missing DMA_WAIT", "BLOCKDEP too large",
+                                             "read before write",   "register not set", "illegal operation"};
+    return kNames[static_cast<std::size_t>(kind)];
+}
+
+namespace {
+
+// An operation that may still be running.
+struct InFlight {
+    Operation op;
+    std::vector<Touch> touches;
+};
+
+// Issued operations of one kind, oldest first; they finish in order.
+class Queue {
+  public:
+    explicit Queue(unsigned depth) : depth_(depth) {}
+    /// To issue one more, all but depth - 1 must have finished.
+    void make_room() { wait(depth_ - 1); }
+    void issue(InFlight f) { running_.push_back(std::move(f)); }
+    void wait(std::size_t at_most) {
+        while (running_.size() > at_most) running_.pop_front();
+    }
+    [[nodiscard]] const std::deque<InFlight>& running() const { return running_; }
+
+  private:
+    std::size_t depth_;
+    std::deque<InFlight> running_;
+};
+
+std::string place(unsigned space, Extent e) {
+    return space == kSharedRam ? fmt::format("{:#x}..{:#x} of the shared RAM", e.begin, e.end)
+                               : fmt::format("{:#x}..{:#x} of region {}", e.begin, e.end, space);
+}
+
+class Checker {
+  public:
+    Checker(const HazardOptions& options)
+        : options_(options), hardware_(*options.hardware), kernels_(npu::kMaxQueuedKernels), dmas_(hardware_.max_dmas) {
+        if (!options.initialised) return;
+        written_[0].add({0, std::int64_t{1} << 40});
+        for (const InitialisedRange& r : *options.initialised)
+            written_[r.region].add(
+                {static_cast<std::int64_t>(r.range.offset), static_cast<std::int64_t>(r.range.offset + r.range.size)});
+    }
+
+    [[nodiscard]] bool full() const { return found_.size() >= options_.at_most; }
+    [[nodiscard]] std::vector<Hazard> take() { return std::move(found_); }
+
+    void check(const Operation& op, const npu::RegisterState& registers) {
+        check_registers(op, registers);
+        if (const auto legal = npu::check(op, hardware_); !legal)
+            report({Hazard::Kind::IllegalOperation,
+                    op.offset_bytes,
+                    op.offset_bytes,
+                    0,
+                    {},
+                    host::Error(legal.error()).message});
+        if (op.kind == OpKind::DmaWait) dmas_.wait(op.parameter & 0xF);
+        if (op.kind == OpKind::KernelWait) kernels_.wait(op.parameter);
+        if (op.kind == OpKind::Dma) start_dma(op);
+        if (npu::is_kernel(op.kind)) start_kernel(op);
+    }
+
+  private:
+    void report(Hazard h) {
+        if (!full()) found_.push_back(std::move(h));
+    }
+
+    void check_registers(const Operation& op, const npu::RegisterState& registers) {
+        const std::uint16_t uses = npu::uses_of(op);
+        const auto unset = [&](std::uint16_t code, bool has_payload) {
+            const auto name = *npu::command_name({0, code, has_payload, 0, 0});
+            report({Hazard::Kind::UnsetRegister,
+                    op.offset_bytes,
+                    op.offset_bytes,
+                    0,
+                    {},
+                    fmt::format("command stream offset {}: {} uses {}, which the stream has not set", op.offset_bytes,
+                                npu::op_kind_name(op.kind), name)});
+        };
+        for (const auto& r : npu::used_cmd0()) {
+            if (r.code == npu::Cmd0::PARALLEL_MODE && hardware_.product == npu::Product::EthosU55) continue;
+            if ((r.uses & uses) == r.uses && !registers.written(r.code))
+                unset(static_cast<std::uint16_t>(r.code), false);
+        }
+        for (const auto& r : npu::used_cmd1())
+            if ((r.uses & uses) == r.uses && !registers.written(r.code))
+                unset(static_cast<std::uint16_t>(r.code), true);
+    }
+
+    // Two operations that may run at once: neither may write what the other reads or writes.
+    void compare(const InFlight& now, const InFlight& earlier, Hazard::Kind kind, const char* remedy) {
+        for (const Touch& a : now.touches)
+            for (const Touch& b : earlier.touches) {
+                if (!a.access.is_write && !b.access.is_write) continue;
+                const auto common = common_bytes(a, b);
+                if (!common) continue;
+                report(
+                    {kind, now.op.offset_bytes, earlier.op.offset_bytes, a.space, *common,
+                     fmt::format("command stream offset {}: {} {} its {} at {}, where {} at offset {} may still {} its "
+                                 "{}: {} is missing",
+                                 now.op.offset_bytes, npu::op_kind_name(now.op.kind),
+                                 a.access.is_write ? "writes" : "reads", npu::operand_name(a.access.operand),
+                                 place(a.space, *common), npu::op_kind_name(earlier.op.kind), earlier.op.offset_bytes,
+                                 b.access.is_write ? "write" : "read", npu::operand_name(b.access.operand), remedy)});
+                return;
+            }
+    }
+
+    void start_dma(const Operation& op) {
+        dmas_.make_room();
+        InFlight now{op, footprint(op, hardware_)};
+        for (const InFlight& kernel : kernels_.running())
+            compare(now, kernel, Hazard::Kind::MissingKernelWait, "KERNEL_WAIT");
+        for (const InFlight& dma : dmas_.running()) compare(now, dma, Hazard::Kind::MissingDmaWait, "DMA_WAIT");
+        check_reads(now);
+        note_writes(now);
+        dmas_.issue(std::move(now));
+    }
+
+    void start_kernel(const Operation& op) {
+        kernels_.make_room();
+        InFlight now{op, footprint(op, hardware_)};
+        for (const InFlight& dma : dmas_.running()) compare(now, dma, Hazard::Kind::MissingDmaWait, "DMA_WAIT");
+        if (!kernels_.running().empty()) check_block_dependency(op, kernels_.running().back().op);
+        check_reads(now);
+        note_writes(now);
+        kernels_.issue(std::move(now));
+    }
+
+    void check_block_dependency(const Operation& op, const Operation& previous) {
+        const unsigned allowed = max_block_dependency(previous, op, hardware_);
+        if (op.blockdep <= allowed) return;
+        report({Hazard::Kind::BlockDependency, op.offset_bytes, previous.offset_bytes, op.ifm.region,
+                npu::hull(previous.ofm),
+                fmt::format("command stream offset {}: {} starts with BLOCKDEP {} while {} at offset {} computes its "
+                            "input: at most {} is safe",
+                            op.offset_bytes, npu::op_kind_name(op.kind), op.blockdep, npu::op_kind_name(previous.kind),
+                            previous.offset_bytes, allowed)});
+    }
+
+    void check_reads(const InFlight& now) {
+        if (!options_.initialised) return;
+        for (const Touch& t : now.touches) {
+            if (t.access.is_write) continue;
+            const auto gap = first_gap(t);
+            if (!gap) continue;
+            report({Hazard::Kind::ReadBeforeWrite, now.op.offset_bytes, now.op.offset_bytes, t.space, *gap,
+                    fmt::format("command stream offset {}: {} reads its {} at {}, which nobody has written",
+                                now.op.offset_bytes, npu::op_kind_name(now.op.kind),
+                                npu::operand_name(t.access.operand), place(t.space, *gap))});
+            return;
+        }
+    }
+
+    // Beyond a million runs only the ends are looked at.
+    std::optional<Extent> first_gap(const Touch& t) const {
+        constexpr std::int64_t kMany = 1 << 20;
+        std::optional<Extent> gap;
+        if (t.box.runs() > kMany) return written_[t.space].first_gap({t.hull.begin, t.hull.begin + t.box.run});
+        t.box.for_each_run([&](Extent e) {
+            if (!gap) gap = written_[t.space].first_gap(e);
+        });
+        return gap;
+    }
+
+    void note_writes(const InFlight& now) {
+        if (!options_.initialised) return;
+        constexpr std::int64_t kMany = 1 << 20;
+        bool uses_lut = false;
+        for (const Touch& t : now.touches) {
+            if (t.access.operand == npu::Operand::Lut) uses_lut = true;
+            if (!t.access.is_write) continue;
+            if (t.box.runs() > kMany)
+                written_[t.space].add(t.hull);
+            else
+                t.box.for_each_run([&](Extent e) { written_[t.space].add(e); });
+        }
+        // Without reserved banks the accumulators of any other operation destroy the tables (section 6.2).
+        if (npu::is_kernel(now.op.kind) && !uses_lut && hardware_.reserved_end_banks == 0)
+            written_[kSharedRam].remove({0, hardware_.shram_banks * std::int64_t{1024}});
+    }
+
+    const HazardOptions& options_;
+    const npu::Hardware& hardware_;
+    Queue kernels_, dmas_;
+    std::array<IntervalSet, npu::kRegionCount + 1> written_;
+    std::vector<Hazard> found_;
+};
+
+}  // namespace
+
+host::Result<std::vector<Hazard>> find_hazards(npu::Words stream, const HazardOptions& options) {
+    Checker checker(options);
+    npu::Decoder decoder{stream};
+    while (true) {
+        TRY_ASSIGN(const auto op, decoder.next());
+        if (!op || checker.full()) return checker.take();
+        checker.check(*op, decoder.registers());
+    }
+}
+
+}  // namespace talpa::npu_model

@@ -1,0 +1,193 @@
+#include "board/machine/machine.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "link/memory_map.h"
+
+namespace talpa::board {
+
+using namespace std::chrono_literals;
+
+namespace {
+constexpr std::uint64_t kCoreMhz = 200;
+constexpr std::uint64_t kSlice = 200'000;  // instructions between two looks at stop requests
+constexpr std::uint32_t kSecureAlias = 0x10000000;
+constexpr std::uint64_t kLongestSleepUs = 100'000;
+}  // namespace
+
+/// The NPU's registers on the M33's bus: non-secure, unprivileged accesses are what the firmware asks for.
+class Machine::NpuRegisters final : public cpu::Device {
+  public:
+    NpuRegisters(npu_model::RegisterDevice& device, bool powered) : device_(device), powered_(powered) {}
+    bool read(cpu::u32 offset, unsigned size, cpu::u32& value) override {
+        if (!powered_ || size != 4) return false;
+        const auto read = device_.read_register(offset);
+        if (!read) return false;
+        value = *read;
+        return true;
+    }
+    bool write(cpu::u32 offset, unsigned size, cpu::u32 value) override {
+        return powered_ && size == 4 && device_.write_register(offset, value, {}).has_value();
+    }
+
+  private:
+    npu_model::RegisterDevice& device_;
+    bool powered_;
+};
+
+/// What the NPU's ports reach: SRAM on port 0, DRAM on port 1; never the TCMs.
+class Machine::NpuMemory final : public npu_model::PhysicalMemory {
+  public:
+    explicit NpuMemory(MemoryFile& memory) : memory_(memory) {}
+    std::span<std::uint8_t> at(std::uint64_t address, unsigned port) override {
+        const bool dram = address >= 0x80000000;
+        const bool ocram = address >= 0x20480000 && address < 0x20520000;
+        if (!dram && !ocram) return {};
+        return dram == (port == 1) ? memory_.rest(address) : std::span<std::uint8_t>{};
+    }
+
+  private:
+    MemoryFile& memory_;
+};
+
+Machine::Machine(MemoryFile memory, const MachineOptions& options, KernelLog& log)
+    : options_(options),
+      log_(log),
+      memory_(std::move(memory)),
+      itcm_(memory_.window(link::kItcmSystem)),
+      dtcm_(memory_.window(link::kDtcmSystem)),
+      ocram_(memory_.window(0x20480000)),
+      rings_(memory_.window(0xA4000000)),
+      ethosu_(memory_.window(link::kEthosuRegion.base)),
+      model_(memory_.window(link::kModelRegion.base)) {}
+
+host::Result<std::unique_ptr<Machine>> Machine::create(const MachineOptions& options, KernelLog& log) {
+    TRY_ASSIGN(auto memory, MemoryFile::create(options.memory_file));
+    std::unique_ptr<Machine> machine(new Machine(std::move(memory), options, log));
+    TRY(machine->wire());
+    return machine;
+}
+
+host::Result<void> Machine::wire() {
+    // Silicon gives no zeros after power-up; what Linux does not load and the firmware does not clear reads as this.
+    itcm_.poison();
+    dtcm_.poison();
+    core_ = std::make_unique<cpu::Cpu>(bus_);
+    npu_memory_ = std::make_unique<NpuMemory>(memory_);
+    npu_model::DeviceOptions npu_options;
+    npu_options.threads = options_.npu_threads;
+    npu_ = std::make_unique<npu_model::RegisterDevice>(
+        *npu_memory_, [this](bool level) { core_->set_irq(link::kNpuIrq, level); }, npu_options);
+    npu_->set_powered(options_.npu_powered);
+    npu_registers_ = std::make_unique<NpuRegisters>(*npu_, options_.npu_powered);
+    messaging_unit_ = std::make_unique<MessagingUnit>(
+        [this](bool level) { core_->set_irq(link::kMessagingUnitIrq, level); }, [this] { received_(); });
+
+    const auto ram = [&](std::string_view name, std::uint32_t base, std::uint32_t size, cpu::Ram& memory,
+                         std::uint32_t alias) -> host::Result<void> {
+        TRY(bus_.add_ram(name, base, size, memory));
+        if (alias != 0) TRY(bus_.add_ram(name, alias, size, memory));
+        return {};
+    };
+    TRY(ram("code TCM", link::kItcm.base, link::kItcm.size, itcm_, link::kItcm.base + kSecureAlias));
+    TRY(ram("data TCM", link::kDtcm.base, link::kDtcm.size, dtcm_, link::kDtcm.base + kSecureAlias));
+    TRY(ram("OCRAM", 0x20480000, 0xA0000, ocram_, 0));
+    TRY(ram("rings", 0xA4000000, 0x220000, rings_, 0));
+    TRY(ram("ethosu_region", link::kEthosuRegion.base, link::kEthosuRegion.size, ethosu_, 0));
+    TRY(ram("model", link::kModelRegion.base, link::kModelRegion.size, model_, link::kModelRegion.base + kSecureAlias));
+    for (const std::uint32_t alias : {0u, kSecureAlias}) {
+        TRY(bus_.add_device("MU1 side A", link::kMessagingUnitM33.base + alias, 0x1000, *messaging_unit_));
+        TRY(bus_.add_device("Ethos-U65", link::kNpuRegisters.base + alias, 0x1000, *npu_registers_));
+    }
+    core_thread_ = std::thread([this] { run_core(); });
+    npu_thread_ = std::thread([this] { run_npu(); });
+    return {};
+}
+
+Machine::~Machine() {
+    stop();
+    ending_ = true;
+    changed_.notify_all();
+    core_thread_.join();
+    npu_thread_.join();
+}
+
+void Machine::start(std::uint32_t boot_address) {
+    if (!options_.mu_survives_stop) messaging_unit_->reset();
+    {
+        const std::lock_guard lock(mutex_);
+        // Kernels that pass no address leave the one that the secure firmware assumes.
+        boot_address_ = boot_address != 0 ? boot_address : link::kItcm.base;
+        boot_ = true;
+        released_ = true;
+        parked_ = false;
+    }
+    changed_.notify_all();
+}
+
+void Machine::stop() {
+    std::unique_lock lock(mutex_);
+    if (!released_) return;
+    released_ = false;
+    core_->request_stop();
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return parked_; });
+}
+
+void Machine::run_core() {
+    using Clock = std::chrono::steady_clock;
+    std::unique_lock lock(mutex_);
+    while (!ending_) {
+        if (!released_) {
+            parked_ = true;
+            changed_.notify_all();
+            changed_.wait(lock, [this] { return ending_ || released_; });
+            continue;
+        }
+        if (boot_) {
+            boot_ = false;
+            core_->code_changed();
+            core_->reset(boot_address_);
+        }
+        lock.unlock();
+        const cpu::Stop why = core_->run(kSlice);
+        instructions_ = core_->instructions();
+        switch (why) {
+            case cpu::Stop::Sleeping: {
+                // Sleep lasts until an interrupt or the next tick, in wall-clock time, so that the firmware's
+                // milliseconds are ours.
+                const std::uint64_t cycles = core_->cycles_until_timer();
+                const std::uint64_t us = std::min(cycles / kCoreMhz + 1, kLongestSleepUs);
+                const auto before = Clock::now();
+                core_->wait(us);
+                const auto slept = static_cast<std::uint64_t>(
+                    std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - before).count());
+                core_->skip(std::min(cycles, slept * kCoreMhz / 1000));
+                break;
+            }
+            case cpu::Stop::Lockup:
+                log_.line("board: the M33 is locked up at pc 0x{:08x}", core_->pc());
+                lock.lock();
+                changed_.wait(lock, [this] { return ending_ || !released_; });
+                lock.unlock();
+                break;
+            case cpu::Stop::Reset:
+                log_.line("board: the M33 reset itself (SYSRESETREQ)");
+                break;
+            case cpu::Stop::Limit:
+            case cpu::Stop::Requested:
+            case cpu::Stop::Breakpoint:
+            case cpu::Stop::Bkpt:
+                break;
+        }
+        lock.lock();
+    }
+}
+
+void Machine::run_npu() {
+    while (!ending_)
+        if (npu_->wait_for_work(50ms) && !options_.npu_hangs) npu_->run_pending();
+}
+
+}  // namespace talpa::board

@@ -1,0 +1,81 @@
+// The hardware of the virtual i.MX 93 as one object: memory, Cortex-M33, Messaging Unit, NPU, each on its own thread
+// where it has one. Linux's side (remoteproc) drives it by CoreControl, Mailbox and SystemMemory.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "board/cpu/bus.h"
+#include "board/cpu/cpu.h"
+#include "board/devices/messaging_unit.h"
+#include "board/linux/kernel_log.h"
+#include "board/linux/platform.h"
+#include "board/machine/memory_file.h"
+#include "npu_model/device/device.h"
+
+namespace talpa::board {
+
+struct MachineOptions {
+    std::filesystem::path memory_file;  ///< empty: anonymous
+    unsigned npu_threads = 2;
+    bool npu_powered = true;       ///< false: the first access to the NPU's registers is a bus error
+    bool mu_survives_stop = true;  ///< as on silicon; false: a start finds the Messaging Unit empty
+    bool npu_hangs = false;        ///< the NPU takes jobs and never finishes one
+};
+
+class Machine final : public CoreControl {
+  public:
+    /// `mailbox_received`: Linux's handler of words from the M33; may be set later with on_mailbox.
+    [[nodiscard]] static host::Result<std::unique_ptr<Machine>> create(const MachineOptions& options, KernelLog& log);
+    ~Machine();
+
+    void start(std::uint32_t boot_address) override;
+    void stop() override;
+
+    [[nodiscard]] SystemMemory& memory() { return memory_; }
+    [[nodiscard]] Mailbox& mailbox() { return *messaging_unit_; }
+    void on_mailbox(std::function<void()> received) { received_ = std::move(received); }
+
+    /// Instructions that the M33 has executed since power-up.
+    [[nodiscard]] std::uint64_t instructions() const { return instructions_.load(); }
+    [[nodiscard]] std::string npu_fault() const { return npu_->fault_text(); }
+
+  private:
+    class NpuRegisters;
+    class NpuMemory;
+    Machine(MemoryFile memory, const MachineOptions& options, KernelLog& log);
+    [[nodiscard]] host::Result<void> wire();
+    void run_core();
+    void run_npu();
+
+    MachineOptions options_;
+    KernelLog& log_;
+    MemoryFile memory_;
+    std::function<void()> received_ = [] {};
+
+    cpu::Ram itcm_, dtcm_, ocram_, rings_, ethosu_, model_;
+    cpu::Bus bus_;
+    std::unique_ptr<cpu::Cpu> core_;
+    std::unique_ptr<NpuMemory> npu_memory_;
+    std::unique_ptr<npu_model::RegisterDevice> npu_;
+    std::unique_ptr<NpuRegisters> npu_registers_;
+    std::unique_ptr<MessagingUnit> messaging_unit_;
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool released_ = false;  ///< the core runs
+    bool parked_ = true;     ///< its thread has noticed that it does not
+    std::uint32_t boot_address_ = 0;
+    bool boot_ = false;
+    std::atomic<bool> ending_{false};
+    std::atomic<std::uint64_t> instructions_{0};
+    std::thread core_thread_, npu_thread_;
+};
+
+}  // namespace talpa::board

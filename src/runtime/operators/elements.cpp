@@ -31,6 +31,12 @@ T read(const std::uint8_t* from) {
 
 template <typename Stored, typename T>
 void load_run(const std::uint8_t* from, std::int64_t step, std::size_t n, T* to) {
+    if constexpr (std::is_same_v<Stored, T>) {
+        if (step == sizeof(T)) {
+            std::memcpy(to, from, n * sizeof(T));
+            return;
+        }
+    }
     for (std::size_t k = 0; k < n; ++k, from += step) {
         if constexpr (std::is_same_v<Stored, StoredBool>)
             to[k] = static_cast<T>(*from != 0);
@@ -41,6 +47,12 @@ void load_run(const std::uint8_t* from, std::int64_t step, std::size_t n, T* to)
 
 template <typename Stored, typename T>
 void store_run(const T* from, std::size_t n, std::uint8_t* to, std::int64_t step) {
+    if constexpr (std::is_same_v<Stored, T>) {
+        if (step == sizeof(T)) {
+            std::memcpy(to, from, n * sizeof(T));
+            return;
+        }
+    }
     for (std::size_t k = 0; k < n; ++k, to += step) {
         if constexpr (std::is_same_v<Stored, StoredBool>) {
             *to = convert<bool>(from[k]) ? 1 : 0;

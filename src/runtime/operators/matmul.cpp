@@ -44,7 +44,10 @@ void multiply(const Matrix& a, const Matrix& b, const Matrix& out, Finish&& fini
             for (std::int64_t k = 0; k < a.columns; ++k) {
                 const T factor = load_one<T>(a.type, a.data + i * a.row_step + k * a.column_step);
                 load(kDomainOf<T>, b.type, b.data + k * b.row_step + j * b.column_step, b.column_step, n, row);
-                for (std::size_t c = 0; c < n; ++c) sum[c] = multiply_add(sum[c], factor, elements<T>(row)[c]);
+                if (n == kChunk)  // a constant count, which compilers turn into vectors
+                    for (std::size_t c = 0; c < kChunk; ++c) sum[c] = multiply_add(sum[c], factor, elements<T>(row)[c]);
+                else
+                    for (std::size_t c = 0; c < n; ++c) sum[c] = multiply_add(sum[c], factor, elements<T>(row)[c]);
             }
             for (std::size_t c = 0; c < n; ++c) sum[c] = finish(sum[c], i, j + static_cast<std::int64_t>(c));
             store(kDomainOf<T>, sums, n, out.type, out.data + i * out.row_step + j * out.column_step, out.column_step);

@@ -15,10 +15,10 @@ using npu::FeatureMap;
 using npu::Operation;
 using npu::Volume;
 
-bool overlap(const std::vector<Touch>& a, const std::vector<Touch>& b) {
+bool overlap(const std::vector<Touch>& a, const std::vector<Touch>& b, Effort& effort) {
     for (const Touch& x : a)
         for (const Touch& y : b)
-            if (common_bytes(x, y)) return true;
+            if (common_bytes(x, y, effort)) return true;
     return false;
 }
 
@@ -127,7 +127,8 @@ bool uses_lut(const Operation& op) {
 
 }  // namespace
 
-unsigned max_block_dependency(const Operation& previous, const Operation& op, const npu::Hardware& hardware) {
+unsigned max_block_dependency(const Operation& previous, const Operation& op, const npu::Hardware& hardware,
+                              Effort& effort) {
     // Without reserved end banks, accumulators lie where the tables are.
     if (hardware.reserved_end_banks == 0 && uses_lut(previous) && !uses_lut(op)) return 0;
     const std::vector<Touch> written = all_of(previous.ofm);
@@ -135,10 +136,10 @@ unsigned max_block_dependency(const Operation& previous, const Operation& op, co
     for (const Touch& t : footprint(op, hardware))
         if (t.access.operand == npu::Operand::Weights || t.access.operand == npu::Operand::Scales)
             for (const Touch& w : written)
-                if (common_bytes(t, w)) return 0;
-    const bool from_ifm = overlap(all_of(op.ifm), written);
+                if (common_bytes(t, w, effort)) return 0;
+    const bool from_ifm = overlap(all_of(op.ifm), written, effort);
     const bool two_maps = npu::has_ifm2(op.kind) && !op.ifm2_is_scalar;
-    const bool from_ifm2 = two_maps && overlap(all_of(op.ifm2), written);
+    const bool from_ifm2 = two_maps && overlap(all_of(op.ifm2), written, effort);
     if (!from_ifm && !from_ifm2) return kMaxBlockDependency;
     if (from_ifm && from_ifm2) return 0;
     if (from_ifm2 && (op.ifm2_broadcast_h || op.ifm2_broadcast_w || op.ifm2_broadcast_c)) return 0;
@@ -153,7 +154,7 @@ unsigned max_block_dependency(const Operation& previous, const Operation& op, co
     for (unsigned i = 0; i < allowed; ++i) {
         const std::vector<Touch> read = touches_of(source, jobs.input(i, source));
         for (unsigned j = 0; i + j < allowed; ++j)
-            if (overlap(read, touches_of(previous.ofm, blocks.at(blocks.count() - 1 - j)))) allowed = i + j;
+            if (overlap(read, touches_of(previous.ofm, blocks.at(blocks.count() - 1 - j)), effort)) allowed = i + j;
     }
     return allowed;
 }

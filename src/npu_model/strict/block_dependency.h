@@ -4,6 +4,7 @@
 
 #include "npu/hardware.h"
 #include "npu/operation.h"
+#include "npu_model/strict/footprint.h"
 
 namespace talpa::npu_model {
 
@@ -11,6 +12,6 @@ inline constexpr unsigned kMaxBlockDependency = 3;
 
 /// Both are block operations, `previous` the one issued just before `op`.
 [[nodiscard]] unsigned max_block_dependency(const npu::Operation& previous, const npu::Operation& op,
-                                            const npu::Hardware& hardware);
+                                            const npu::Hardware& hardware, Effort& effort);
 
 }  // namespace talpa::npu_model

@@ -6,8 +6,6 @@ namespace talpa::npu_model {
 
 namespace {
 
-constexpr std::int64_t kMaxRuns = 1 << 20;
-
 Touch touch_of(const npu::Access& access, const npu::Box& box) {
     Touch t;
     t.access = access;
@@ -17,8 +15,8 @@ Touch touch_of(const npu::Access& access, const npu::Box& box) {
     return t;
 }
 
-std::vector<npu::Extent> runs_of(const Touch& t, npu::Extent window) {
-    if (t.box.runs() > kMaxRuns) return {t.hull};
+std::vector<npu::Extent> runs_of(const Touch& t, npu::Extent window, Effort& effort) {
+    if (!spend(effort, t.box.runs())) return {t.hull};
     std::vector<npu::Extent> runs;
     t.box.for_each_run([&](npu::Extent e) {
         if (e.overlaps(window)) runs.push_back(e);
@@ -48,11 +46,11 @@ std::vector<Touch> touches_of(const npu::FeatureMap& fm, const npu::Volume& part
     return touches;
 }
 
-std::optional<npu::Extent> common_bytes(const Touch& a, const Touch& b) {
+std::optional<npu::Extent> common_bytes(const Touch& a, const Touch& b, Effort& effort) {
     if (a.space != b.space || !a.hull.overlaps(b.hull)) return std::nullopt;
     const npu::Extent window{std::max(a.hull.begin, b.hull.begin), std::min(a.hull.end, b.hull.end)};
     if (a.box.runs() == 1 && b.box.runs() == 1) return window;
-    const auto left = runs_of(a, window), right = runs_of(b, window);
+    const auto left = runs_of(a, window, effort), right = runs_of(b, window, effort);
     for (std::size_t i = 0, j = 0; i < left.size() && j < right.size();) {
         if (left[i].overlaps(right[j]))
             return npu::Extent{std::max(left[i].begin, right[j].begin), std::min(left[i].end, right[j].end)};

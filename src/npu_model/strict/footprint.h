@@ -23,8 +23,18 @@ struct Touch {
 [[nodiscard]] std::vector<Touch> footprint(const npu::Operation& op, const npu::Hardware& hardware);
 [[nodiscard]] std::vector<Touch> touches_of(const npu::FeatureMap& fm, const npu::Volume& part);
 
-/// Some bytes that both boxes hold, or nothing. Boxes of more than a million runs count as their hulls.
-[[nodiscard]] std::optional<npu::Extent> common_bytes(const Touch& a, const Touch& b);
+/// Runs of bytes that may still be visited; real streams use a small part of it.
+using Effort = std::int64_t;
+inline constexpr Effort kDefaultEffort = 1 << 26;
+/// Takes the runs off the effort; false (and nothing taken) if it does not suffice.
+[[nodiscard]] inline bool spend(Effort& effort, std::int64_t runs) {
+    if (runs > effort) return false;
+    effort -= runs;
+    return true;
+}
+
+/// Some bytes that both boxes hold, or nothing.
+[[nodiscard]] std::optional<npu::Extent> common_bytes(const Touch& a, const Touch& b, Effort& effort);
 
 /// Bytes as disjoint intervals.
 class IntervalSet {

@@ -113,7 +113,7 @@ class Checker {
         for (const Touch& a : now.touches)
             for (const Touch& b : earlier.touches) {
                 if (!a.access.is_write && !b.access.is_write) continue;
-                const auto common = common_bytes(a, b);
+                const auto common = common_bytes(a, b, effort_);
                 if (!common) continue;
                 report(
                     {kind, now.op.offset_bytes, earlier.op.offset_bytes, a.space, *common,
@@ -149,7 +149,7 @@ class Checker {
     }
 
     void check_block_dependency(const Operation& op, const Operation& previous) {
-        const unsigned allowed = max_block_dependency(previous, op, hardware_);
+        const unsigned allowed = max_block_dependency(previous, op, hardware_, effort_);
         if (op.blockdep <= allowed) return;
         report({Hazard::Kind::BlockDependency, op.offset_bytes, previous.offset_bytes, op.ifm.region,
                 npu::hull(previous.ofm),
@@ -173,11 +173,9 @@ class Checker {
         }
     }
 
-    // Beyond a million runs only the ends are looked at.
-    std::optional<Extent> first_gap(const Touch& t) const {
-        constexpr std::int64_t kMany = 1 << 20;
+    std::optional<Extent> first_gap(const Touch& t) {
         std::optional<Extent> gap;
-        if (t.box.runs() > kMany) return written_[t.space].first_gap({t.hull.begin, t.hull.begin + t.box.run});
+        if (!spend(effort_, t.box.runs())) return written_[t.space].first_gap({t.hull.begin, t.hull.begin + t.box.run});
         t.box.for_each_run([&](Extent e) {
             if (!gap) gap = written_[t.space].first_gap(e);
         });
@@ -186,12 +184,12 @@ class Checker {
 
     void note_writes(const InFlight& now) {
         if (!options_.initialised) return;
-        constexpr std::int64_t kMany = 1 << 20;
+        constexpr std::size_t kManyIntervals = 1 << 20;
         bool uses_lut = false;
         for (const Touch& t : now.touches) {
             if (t.access.operand == npu::Operand::Lut) uses_lut = true;
             if (!t.access.is_write) continue;
-            if (t.box.runs() > kMany)
+            if (written_[t.space].size() > kManyIntervals || !spend(effort_, t.box.runs()))
                 written_[t.space].add(t.hull);
             else
                 t.box.for_each_run([&](Extent e) { written_[t.space].add(e); });
@@ -203,6 +201,7 @@ class Checker {
 
     const HazardOptions& options_;
     const npu::Hardware& hardware_;
+    Effort effort_ = options_.effort;
     Queue kernels_, dmas_;
     std::array<IntervalSet, npu::kRegionCount + 1> written_;
     std::vector<Hazard> found_;

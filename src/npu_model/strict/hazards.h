@@ -14,6 +14,7 @@
 #include "npu/extent.h"
 #include "npu/hardware.h"
 #include "npu_model/model.h"
+#include "npu_model/strict/footprint.h"
 
 namespace talpa::npu_model {
 
@@ -42,6 +43,9 @@ struct HazardOptions {
     /// writes.
     std::optional<std::vector<InitialisedRange>> initialised;
     std::size_t at_most = 100;  ///< stop after so many
+    /// Runs of bytes to compare exactly; what a stream made to be expensive asks for beyond it is compared by hulls: a
+    /// conflict may then be reported where none is, and a read before a write go unseen.
+    Effort effort = kDefaultEffort;
 };
 
 /// The hazards of a stream, in the order of the operations that go wrong; none: it is safe on that hardware. Errors: a

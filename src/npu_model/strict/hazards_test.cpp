@@ -292,7 +292,7 @@ std::vector<std::uint32_t> with_block_dependency(npu::Words words, const Operati
 }
 
 TEST(Hazards, ATooLargeBlockDependencyIsFound) {
-    unsigned tight = 0, tight_found = 0, zero = 0, zero_found = 0, without_dispute = 0;
+    unsigned tight = 0, tight_found = 0, zero = 0, zero_found = 0, without_dispute = 0, zeros = 0;
     for (const auto& s : npu::testing::golden_streams()) {
         const auto payload = s.parsed();
         HazardOptions options;
@@ -304,6 +304,7 @@ TEST(Hazards, ATooLargeBlockDependencyIsFound) {
             const Operation* const before = previous;
             previous = &op;
             if (before == nullptr || op.blockdep == 3) continue;
+            if (op.blockdep == 0 && ++zeros % 4 != 0) continue;  // thousands of copies that differ only in their place
             // The compiler's own value, where it is 1 or 2, is the largest that it takes for safe; 0 may mean many
             // things.
             const unsigned value = op.blockdep == 0 ? 3 : op.blockdep + 1u;

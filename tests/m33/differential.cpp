@@ -45,7 +45,7 @@ struct Placed {
 class Ours {
   public:
     Ours(std::span<std::uint8_t> code, std::span<std::uint8_t> data, bool translate)
-        : code_(code), data_(data), cpu_(bus_, Options{.translate = translate}) {
+        : code_(code), data_(data), cpu_(bus_, Options{.translate = translate, .translate_after = 1}) {
         if (!bus_.add_ram("code", kCode, kCodeSize, code_) || !bus_.add_ram("data", kData, kDataSize, data_))
             std::abort();
         cpu_.machine().scs.cpacr = 0x00F00000;

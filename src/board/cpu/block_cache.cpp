@@ -13,6 +13,7 @@ namespace {
 template <unsigned C>
 void set_skip(Op& op) {
     op.threaded = &skip_unless<C>;
+    op.aux = C;  // for those who read operations
     op.body = nullptr;
 }
 constexpr void (*kSkip[14])(Op&) = {set_skip<0>,  set_skip<1>,  set_skip<2>,  set_skip<3>, set_skip<4>,

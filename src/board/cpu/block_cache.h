@@ -27,7 +27,7 @@ class BlockCache {
 
     /// The block at `pc`; `single` asks for one instruction only. A fetch that faults becomes a block that raises it.
     [[nodiscard]] Block& find(u32 pc, u8 it, bool single) {
-        const u64 key = pc | (u64{it} << 32) | (u64{single} << 40);
+        const u64 key = pc | (u64{it} << 32) | (u64{single ? 1U : 0U} << 40);
         Slot& slot = slots_[(pc >> 1) % kSlots];
         if (slot.key == key) [[likely]]
             return *slot.block;

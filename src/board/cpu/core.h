@@ -43,12 +43,10 @@ enum class Fault : u8 {
     Secure,  ///< a change of security state that this model does not have
 };
 
-/// Bits of Core::flags, as x86's LAHF and SETO leave them in AX, so that translated code stores flags in two
-/// instructions. Other bits of the word are noise.
-inline constexpr u16 kN = 0x8000;
-inline constexpr u16 kZ = 0x4000;
-inline constexpr u16 kC = 0x0100;
-inline constexpr u16 kV = 0x0001;
+/// Bits of Core::nz, where x86's LAHF puts sign and zero; other bits of the byte are noise. C and V are bytes of their
+/// own: translated code stores what it needs in one instruction each.
+inline constexpr u8 kN = 0x80;
+inline constexpr u8 kZ = 0x40;
 
 inline constexpr unsigned kSp = 13;
 inline constexpr unsigned kLr = 14;
@@ -57,7 +55,9 @@ inline constexpr unsigned kPc = 15;
 struct Core {
     std::array<u32, 16>
         r{};  ///< r[13] is the stack pointer in use; r[15] only between micro-operations of one instruction
-    u16 flags = 0;
+    u8 nz = 0;
+    u8 carry = 0;     ///< 0 or 1
+    u8 overflow = 0;  ///< 0 or 1
     u8 q = 0;
     u8 ge = 0;       ///< four bits
     u32 pc = 0;      ///< next instruction, valid between blocks
@@ -74,33 +74,43 @@ struct Core {
     u32 exclusive_address = 0;
     u32 fault_address = 0;
     u32 stack_limit = 0;  ///< of the stack in use
-    /// Host address minus guest address per 4 KiB page for accesses without further checks; 0 sends them to the slow
-    /// path.
-    const std::uintptr_t* read_pages = nullptr;
-    const std::uintptr_t* write_pages = nullptr;
+    /// Host address minus guest address per 4 KiB page for loads without further checks; 0 sends them to the slow path.
+    /// The table for stores lies kPageTableWords behind. See page_index.
+    const std::uintptr_t* pages = nullptr;
+    const void* jump_table = nullptr;  ///< of the translator
     Machine* machine = nullptr;
     std::array<u32, 32> f{};  ///< S0-S31; D(n) is f[2n], f[2n+1]
     u32 fpscr = 0;
 
-    [[nodiscard]] bool n() const { return (flags & kN) != 0; }
-    [[nodiscard]] bool z() const { return (flags & kZ) != 0; }
-    [[nodiscard]] bool c() const { return (flags & kC) != 0; }
-    [[nodiscard]] bool v() const { return (flags & kV) != 0; }
+    [[nodiscard]] bool n() const { return (nz & kN) != 0; }
+    [[nodiscard]] bool z() const { return (nz & kZ) != 0; }
+    [[nodiscard]] bool c() const { return carry != 0; }
+    [[nodiscard]] bool v() const { return overflow != 0; }
     /// APSR.NZCV in bits 31:28.
     [[nodiscard]] u32 nzcv() const {
         return (n() ? 1U << 31 : 0) | (z() ? 1U << 30 : 0) | (c() ? 1U << 29 : 0) | (v() ? 1U << 28 : 0);
     }
     void set_nzcv(u32 word) {
-        flags = static_cast<u16>((bit(word, 31) ? kN : 0) | (bit(word, 30) ? kZ : 0) | (bit(word, 29) ? kC : 0) |
-                                 (bit(word, 28) ? kV : 0));
+        nz = static_cast<u8>((bit(word, 31) ? kN : 0) | (bit(word, 30) ? kZ : 0));
+        carry = bit(word, 29) ? 1 : 0;
+        overflow = bit(word, 28) ? 1 : 0;
     }
 };
 
 inline constexpr unsigned kPageBits = 12;
 inline constexpr u32 kPageSize = 1U << kPageBits;
+/// Entries of one table: a page number of 20 bits, and above it the misalignment, whose entries are never filled.
+inline constexpr std::size_t kPageTableWords = std::size_t{1} << 22;
 
-[[nodiscard]] inline u16 nz_flags(u32 result) {
-    return static_cast<u16>(((result >> 31) << 15) | (result == 0 ? kZ : 0));
+/// Where an access of `size` bytes finds its page: unaligned addresses find an empty entry, so that one test serves
+/// both.
+[[nodiscard]] constexpr u32 page_index(u32 address, unsigned size) {
+    const unsigned turn = size == 4 ? 2 : size == 2 ? 1 : 0;
+    return ((address >> turn) | (turn == 0 ? 0 : address << (32 - turn))) >> (kPageBits - turn);
+}
+
+[[nodiscard]] inline u8 nz_flags(u32 result) {
+    return static_cast<u8>(((result >> 31) << 7) | (result == 0 ? kZ : 0));
 }
 
 /// The 15 conditions of the architecture; 14 is always.

@@ -16,8 +16,9 @@ namespace talpa::board::cpu {
 
 struct Options {
     std::uint32_t cpuid = 0x410FD213;
-    bool stop_at_bkpt = false;  ///< BKPT stops the run instead of raising a debug fault: semihosting, debuggers
-    bool translate = true;      ///< x86-64 code for hot blocks, where the host allows it
+    bool stop_at_bkpt = false;          ///< BKPT stops the run instead of raising a debug fault: semihosting, debuggers
+    bool translate = true;              ///< x86-64 code for hot blocks, where the host allows it
+    std::uint32_t translate_after = 8;  ///< runs of a block before that
 };
 
 enum class Stop : std::uint8_t {

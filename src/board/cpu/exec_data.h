@@ -49,14 +49,14 @@ struct Shifted {
 
 struct Sum {
     u32 value;
-    u16 flags;
+    bool carry;
+    bool overflow;
 };
 
 [[nodiscard]] inline Sum add_with_carry(u32 a, u32 b, u32 carry) {
     const u64 wide = u64{a} + b + carry;
     const u32 result = w(wide);
-    const u32 overflow = ((a ^ result) & (b ^ result)) >> 31;
-    return {result, static_cast<u16>(nz_flags(result) | ((wide >> 32) != 0 ? kC : 0) | overflow)};
+    return {result, (wide >> 32) != 0, (((a ^ result) & (b ^ result)) >> 31) != 0};
 }
 
 template <Alu A>
@@ -105,6 +105,12 @@ template <Operand O>
     return shift(c.r[op.rm], op.aux, op.imm, c.c());
 }
 
+/// N, Z and the shifter's carry; V stays.
+inline void set_logical_flags(Core& c, const Shifted& result) {
+    c.nz = nz_flags(result.value);
+    c.carry = result.carry ? 1 : 0;
+}
+
 /// rd = rn OP operand, with flags when F.
 template <Alu A, Operand O, bool F>
 bool data(Core& c, const Op& op) {
@@ -112,11 +118,15 @@ bool data(Core& c, const Op& op) {
     u32 result;
     if constexpr (is_arithmetic(A)) {
         const Sum sum = arithmetic<A>(c.r[op.rn], b.value, c.c());
-        if constexpr (F) c.flags = sum.flags;
+        if constexpr (F) {
+            c.nz = nz_flags(sum.value);
+            c.carry = sum.carry ? 1 : 0;
+            c.overflow = sum.overflow ? 1 : 0;
+        }
         result = sum.value;
     } else {
         result = logic<A>(c.r[op.rn], b.value);
-        if constexpr (F) c.flags = static_cast<u16>(nz_flags(result) | (b.carry ? kC : 0) | (c.flags & kV));
+        if constexpr (F) set_logical_flags(c, {result, b.carry});
     }
     if constexpr (!is_compare(A)) c.r[op.rd] = result;
     return true;
@@ -141,7 +151,7 @@ inline bool align_stack_pointer(Core& c, const Op& /*op*/) {
 template <ShiftKind K, bool F>
 bool shift_register(Core& c, const Op& op) {
     const Shifted result = shift(c.r[op.rn], K, c.r[op.rm] & 0xFF, c.c());
-    if constexpr (F) c.flags = static_cast<u16>(nz_flags(result.value) | (result.carry ? kC : 0) | (c.flags & kV));
+    if constexpr (F) set_logical_flags(c, result);
     c.r[op.rd] = result.value;
     return true;
 }

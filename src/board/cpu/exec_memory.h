@@ -185,7 +185,7 @@ bool load_multiple(Core& c, const Op& op) {
     if (wb && limit_broken(c, op.rn, m.base_after)) return raise(c, op, Fault::StackOverflow);
     if ((m.start & 3) != 0) return raise(c, op, Fault::Unaligned, m.start);
     u32 values[16];
-    if (const std::uintptr_t host = direct(c.read_pages, m.start, m.count); host != 0) [[likely]] {
+    if (const std::uintptr_t host = direct(c.pages, m.start, m.count); host != 0) [[likely]] {
         for (u32 i = 0; i < m.count; i++) std::memcpy(&values[i], reinterpret_cast<const void*>(host + 4 * i), 4);
     } else {
         for (u32 i = 0; i < m.count; i++)
@@ -204,7 +204,7 @@ inline bool store_multiple(Core& c, const Op& op) {
     const bool wb = (op.aux & kMultipleWriteBack) != 0;
     if (wb && limit_broken(c, op.rn, m.base_after)) return raise(c, op, Fault::StackOverflow);
     if ((m.start & 3) != 0) return raise(c, op, Fault::Unaligned, m.start);
-    if (std::uintptr_t host = direct(c.write_pages, m.start, m.count); host != 0) [[likely]] {
+    if (std::uintptr_t host = direct(c.pages + kPageTableWords, m.start, m.count); host != 0) [[likely]] {
         for (u32 list = op.imm; list != 0; list &= list - 1, host += 4)
             std::memcpy(reinterpret_cast<void*>(host), &c.r[static_cast<unsigned>(std::countr_zero(list))], 4);
     } else {

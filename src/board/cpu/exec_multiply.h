@@ -13,7 +13,7 @@ inline bool mul(Core& c, const Op& op) {
 inline bool muls(Core& c, const Op& op) {
     const u32 result = c.r[op.rn] * c.r[op.rm];
     c.r[op.rd] = result;
-    c.flags = static_cast<u16>(nz_flags(result) | (c.flags & (kC | kV)));
+    c.nz = nz_flags(result);
     return true;
 }
 inline bool mla(Core& c, const Op& op) {

@@ -8,7 +8,7 @@
 #include "board/cpu/cpu.h"
 #include "board/cpu/machine.h"
 
-namespace talpa::board::cpu::testing {
+namespace talpa::board::cpu::test {
 
 inline constexpr u32 kCode = 0x0FFE0000;
 inline constexpr u32 kData = 0x20000000;
@@ -72,4 +72,4 @@ struct Board {
     }
 };
 
-}  // namespace talpa::board::cpu::testing
+}  // namespace talpa::board::cpu::test

@@ -7,9 +7,9 @@
 namespace talpa::board::cpu {
 namespace {
 
-using cpu::testing::Board;
-using cpu::testing::kData;
-using cpu::testing::kStart;
+using cpu::test::Board;
+using cpu::test::kData;
+using cpu::test::kStart;
 
 // Manual, SMLAD: Q is set when the sum of both products and the accumulator does not fit, not for a sum in between.
 TEST(Instructions, SmladSetsQForTheWholeSumOnly) {

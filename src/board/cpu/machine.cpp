@@ -3,13 +3,20 @@
 #include <algorithm>
 #include <chrono>
 
+#include "board/cpu/exec_branch.h"
 namespace talpa::board::cpu {
 
 Machine::Machine(Bus& bus, const Options& o)
-    : options(o), scs(*this), exceptions(*this), memory((core.machine = this, *this), bus), cache(*this) {}
+    : options(o),
+      scs(*this),
+      exceptions(*this),
+      memory((core.machine = this, *this), bus),
+      cache(*this),
+      translator(*this) {}
 
 void Machine::forget_code() {
     cache.flush();
+    translator.flush();
     memory.forget_code();
     memory.flush_pages();
     code_changed_ = false;
@@ -20,7 +27,7 @@ void Machine::reset(u32 vtor) {
     core.r.fill(0xFFFFFFFF);  // UNKNOWN after reset; this makes use of them visible
     core.f.fill(0);
     core.fpscr = 0;
-    core.flags = 0;
+    core.set_nzcv(0);
     core.q = core.ge = core.it = 0;
     core.signal = Signal::None;
     core.exclusive = core.event = false;
@@ -54,7 +61,7 @@ void Machine::set_horizon(u64 until) {
 /// What may have changed since the last block: lines, timer, code, requests.
 void Machine::look_around() {
     core.attention = 0;
-    if (code_changed_) forget_code();
+    if (code_changed_ || translator.full()) forget_code();
     if (external_event_.exchange(false)) core.event = true;
     nvic.collect_lines();
     if (systick.advance(now())) nvic.set_pending(kSysTick, true);
@@ -103,16 +110,45 @@ void Machine::run_blocks() {
         Block* block = &cache.find(core.pc, core.it, false);
         if (block->count > core.budget) [[unlikely]]
             block = &cache.find(core.pc, core.it, true);
+        const bool whole = block->count <= core.budget;
+        if (whole && block->code == nullptr && core.it == 0 && block->runs++ == options.translate_after &&
+            breakpoints.empty())
+            translator.translate(*block);
         core.it = 0;
-        core.budget -= block->count;
-        const Op* first = block->ops.data();
-        first->threaded(&core, first);
+        if (whole && block->code != nullptr) {
+            run_translated(*block);
+        } else {
+            core.budget -= block->count;
+            const Op* first = block->ops.data();
+            first->threaded(&core, first);
+        }
         inside_block_ = false;
         if (!breakpoints.empty()) [[unlikely]] {
             resume_at_ = 1;
             if (breakpoints.contains(core.pc)) return;
         }
     } while (core.budget > 0 && core.signal == Signal::None && core.attention.load(std::memory_order_relaxed) == 0);
+}
+
+void Machine::run_translated(const Block& block) {
+    translator.note_entry(block);
+    const Leave leave = translator.run(block.code);
+    switch (leave) {
+        case Leave::Look:
+            return;
+        case Leave::Indirect:
+            interworking_branch(core, core.r[kPc]);
+            return;
+        case Leave::IndirectPlain:
+            core.pc = core.r[kPc] & ~1U;
+            if ((core.r[kPc] & 1) == 0) core.signal = Signal::InvalidState;
+            return;
+        default:
+            break;
+    }
+    // A direct exit: from now on it goes straight to its block, if that has been translated.
+    const Block& next = cache.find(core.pc, 0, false);
+    if (next.code != nullptr) translator.join(static_cast<u32>(leave) - static_cast<u32>(Leave::FirstLink), next);
 }
 
 std::optional<Stop> Machine::handle_signal() {

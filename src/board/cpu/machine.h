@@ -15,6 +15,7 @@
 #include "board/cpu/nvic.h"
 #include "board/cpu/scs.h"
 #include "board/cpu/systick.h"
+#include "board/cpu/translator.h"
 
 namespace talpa::board::cpu {
 
@@ -34,6 +35,7 @@ class Machine {
     Exceptions exceptions;
     Memory memory;
     BlockCache cache;
+    Translator translator;
 
     /// Core cycles so far, exact at block borders and after note_progress.
     [[nodiscard]] u64 now() const { return inside_block_ ? progress_ : horizon_ - static_cast<u64>(core.budget); }
@@ -74,7 +76,7 @@ class Machine {
     void look_around();
     bool wakes_up();
     void run_blocks();
-    void execute(Block& block);
+    void run_translated(const Block& block);
     std::optional<Stop> handle_signal();
 
     u64 horizon_ = 0;  ///< time at which the budget is used up

@@ -10,7 +10,7 @@
 namespace talpa::board::cpu {
 
 namespace {
-constexpr std::size_t kTableBytes = (std::size_t{1} << (32 - kPageBits)) * sizeof(std::uintptr_t);
+constexpr std::size_t kTablesBytes = 4 * kPageTableWords * sizeof(std::uintptr_t);
 constexpr u32 kPpbBase = 0xE0000000;
 
 bool is_ppb(u32 address) {
@@ -19,24 +19,21 @@ bool is_ppb(u32 address) {
 }  // namespace
 
 Memory::Memory(Machine& machine, Bus& bus) : machine_(machine), bus_(bus) {
-    for (auto& row : tables_)
-        for (Table& table : row) {
-            void* memory =
-                mmap(nullptr, kTableBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-            if (memory == MAP_FAILED) throw std::bad_alloc();
-            table.entries = static_cast<std::uintptr_t*>(memory);
-        }
+    // Only the pages of the tables that are used ever take memory.
+    void* memory =
+        mmap(nullptr, kTablesBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    memory_ = static_cast<std::uintptr_t*>(memory);
+    for (std::size_t i = 0; i < 4; i++) tables_[i / 2][i % 2].entries = memory_ + i * kPageTableWords;
     select(true);
 }
 
 Memory::~Memory() {
-    for (auto& row : tables_)
-        for (Table& table : row) munmap(table.entries, kTableBytes);
+    munmap(memory_, kTablesBytes);
 }
 
 void Memory::select(bool privileged) {
-    machine_.core.read_pages = tables_[privileged ? 1 : 0][0].entries;
-    machine_.core.write_pages = tables_[privileged ? 1 : 0][1].entries;
+    machine_.core.pages = tables_[privileged ? 1 : 0][0].entries;
 }
 
 void Memory::flush_pages() {

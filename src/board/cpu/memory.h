@@ -34,7 +34,7 @@ class Memory {
 
   private:
     struct Table {
-        std::uintptr_t* entries = nullptr;
+        std::uintptr_t* entries = nullptr;  ///< kPageTableWords of them
         std::vector<u32> filled;
     };
 
@@ -45,7 +45,8 @@ class Memory {
 
     Machine& machine_;
     Bus& bus_;
-    Table tables_[2][2];  ///< [privileged][write]
+    std::uintptr_t* memory_ = nullptr;  ///< all four tables
+    Table tables_[2][2];                ///< [privileged][write]
 };
 
 }  // namespace talpa::board::cpu

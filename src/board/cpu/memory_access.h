@@ -21,8 +21,8 @@ bool store_slow(Core& core, const Op& op, u32 address, unsigned size, unsigned a
 
 template <typename T>
 [[nodiscard]] inline bool load(Core& core, const Op& op, u32 address, u32& value) {
-    const std::uintptr_t page = core.read_pages[address >> kPageBits];
-    if (page != 0 && (address & (sizeof(T) - 1)) == 0) [[likely]] {
+    const std::uintptr_t page = core.pages[page_index(address, sizeof(T))];
+    if (page != 0) [[likely]] {
         T host;
         std::memcpy(&host, reinterpret_cast<const void*>(page + address), sizeof(T));
         value = host;
@@ -33,8 +33,8 @@ template <typename T>
 
 template <typename T>
 [[nodiscard]] inline bool store(Core& core, const Op& op, u32 address, u32 value) {
-    const std::uintptr_t page = core.write_pages[address >> kPageBits];
-    if (page != 0 && (address & (sizeof(T) - 1)) == 0) [[likely]] {
+    const std::uintptr_t page = core.pages[kPageTableWords + page_index(address, sizeof(T))];
+    if (page != 0) [[likely]] {
         const T host = static_cast<T>(value);
         std::memcpy(reinterpret_cast<void*>(page + address), &host, sizeof(T));
         return true;

@@ -17,8 +17,8 @@ class AlignedMemory {
     explicit AlignedMemory(Bytes bytes) : AlignedMemory(bytes.size()) {
         if (!bytes.empty()) std::memcpy(data(), bytes.data(), bytes.size());
     }
-    [[nodiscard]] std::uint8_t* data() { return blocks_.data()->bytes; }
-    [[nodiscard]] const std::uint8_t* data() const { return blocks_.data()->bytes; }
+    [[nodiscard]] std::uint8_t* data() { return reinterpret_cast<std::uint8_t*>(blocks_.data()); }
+    [[nodiscard]] const std::uint8_t* data() const { return reinterpret_cast<const std::uint8_t*>(blocks_.data()); }
     [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] Bytes bytes() const { return {data(), size_}; }
     [[nodiscard]] npu::Region region() { return {data(), size_}; }

@@ -36,7 +36,7 @@ class BitReader {
 
 constexpr unsigned kZdivNoRuns = 6, kZdivEnd = 7;
 constexpr unsigned kWdivIllegal = 6, kWdivUncompressed = 7;
-constexpr std::uint32_t kMaxIndex = 511;
+constexpr std::uint32_t kMaxIndex = 511, kMaxValue = 511;
 
 struct Palette {
     bool defined = false;
@@ -214,8 +214,13 @@ class Decoder {
         for (const std::uint32_t index : weight_stream_.symbols) {
             if (index > kMaxIndex) return failure("a weight index is larger than 511");
             if (weights_.size() == expected_) return count_failure(expected_ + 1);
-            weights_.push_back(index < palette_.size ? palette_.weights[index]
-                                                     : weight_of(index - palette_.size + palette_.direct_offset));
+            if (index < palette_.size) {
+                weights_.push_back(palette_.weights[index]);
+            } else {
+                const std::uint32_t value = index - palette_.size + palette_.direct_offset;
+                if (value > kMaxValue) return failure("a weight does not fit nine bits");
+                weights_.push_back(weight_of(value));
+            }
             if (run < runs.size()) TRY(zeros(runs[run++]));
         }
         return {};

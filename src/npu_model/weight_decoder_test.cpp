@@ -26,15 +26,16 @@ std::string error_of(Bytes stream, std::uint64_t expected) {
 }
 
 // Header of a slice without zero runs and with the palette fields.
-void put_header(BitWriter& out, unsigned zdiv, unsigned count, unsigned wdiv, bool truncated) {
+void put_header(BitWriter& out, unsigned zdiv, unsigned count, unsigned wdiv, bool truncated,
+                unsigned direct_offset = 0) {
     out.put(zdiv, 3);
     out.put(count - 1, 15);
     out.put(wdiv, 3);
     out.put(truncated ? 1 : 0, 1);
-    out.put(1, 1);  // NEWPAL
-    out.put(0, 5);  // DIROFS
-    out.put(0, 5);  // PALSIZE
-    out.put(7, 3);  // PALBITS
+    out.put(1, 1);              // NEWPAL
+    out.put(direct_offset, 5);  // DIROFS
+    out.put(0, 5);              // PALSIZE
+    out.put(7, 3);              // PALBITS
 }
 
 // Three weights 1, -1, 2 with WDIV 1, untruncated. Codes 2, 3, 4: quotients 1, 1, 2, remainders 0, 1, 0.
@@ -150,6 +151,16 @@ TEST(WeightDecoder, refuses_a_slice_that_changes_the_use_of_runs) {
     out.put(0, 2);
     EXPECT_EQ(error_of(out.bytes(), 2),
               "weight stream bit 68: a slice changes the use of zero runs without a new palette");
+}
+
+// Found by fuzzing: DIROFS lifts direct values beyond what nine bits hold.
+TEST(WeightDecoder, refuses_weights_beyond_255) {
+    BitWriter out;
+    put_header(out, 6, 1, 7, false, 31);
+    out.put(511, 9);
+    out.put(7, 3);
+    out.pad_with_ones(16);
+    EXPECT_NE(error_of(out.bytes(), 1).find("a weight does not fit nine bits"), std::string::npos);
 }
 
 TEST(WeightDecoder, says_how_many_weights_there_are_and_were_wanted) {

@@ -1,5 +1,6 @@
 // Decompression of a weight stream: slices of Golomb-coded symbols in interleaved chunks (ethos-u65,
 // sections 7.1, 7.2).
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -14,11 +15,13 @@ class BitReader {
     explicit BitReader(Bytes bytes) : bytes_(bytes), end_bit_(std::uint64_t{bytes.size()} * 8) {}
 
     [[nodiscard]] std::uint32_t get(unsigned count) {  // at most 15
-        const std::uint64_t byte = bit_ >> 3;
+        const auto byte = static_cast<std::size_t>(bit_ >> 3);
         std::uint32_t window = 0;
-        for (unsigned i = 0; i < 3; ++i)
-            if (byte + i < bytes_.size())
-                window |= std::uint32_t{bytes_[static_cast<std::size_t>(byte + i)]} << (8 * i);
+        if (byte + 4 <= bytes_.size()) {
+            window = load_le<std::uint32_t>(bytes_.data() + byte);
+        } else {
+            for (std::size_t i = byte; i < bytes_.size(); ++i) window |= std::uint32_t{bytes_[i]} << (8 * (i - byte));
+        }
         window >>= bit_ & 7;
         bit_ += count;
         return window & ((1u << count) - 1);
@@ -37,15 +40,8 @@ class BitReader {
 constexpr unsigned kZdivNoRuns = 6, kZdivEnd = 7;
 constexpr unsigned kWdivIllegal = 6, kWdivUncompressed = 7;
 constexpr std::uint32_t kMaxIndex = 511, kMaxValue = 511;
-
-struct Palette {
-    bool defined = false;
-    bool zero_runs = false;
-    unsigned direct_offset = 0;
-    unsigned size = 0;
-    unsigned entry_bits = 2;
-    std::array<std::int16_t, 32> weights{};
-};
+constexpr std::int16_t kNoWeight = INT16_MIN;
+constexpr unsigned kMaxSlots = 12;  // of a chunk
 
 // Sign in bit 0, magnitude above it.
 std::int16_t weight_of(std::uint32_t value) {
@@ -53,28 +49,37 @@ std::int16_t weight_of(std::uint32_t value) {
     return (value & 1) != 0 ? static_cast<std::int16_t>(-magnitude) : magnitude;
 }
 
-// One of the two symbol streams of a slice: counts completed symbols, and keeps the quotients that this chunk completed
-// until the next chunk brings their remainders.
+struct Palette {
+    bool defined = false;
+    bool zero_runs = false;
+    unsigned size = 0;
+    unsigned entry_bits = 2;
+    /// By index: palette entries, then direct values. kNoWeight where the value would not fit nine bits.
+    std::array<std::int16_t, kMaxIndex + 1> weights{};
+};
+
+// One of the two symbol streams of a slice. The chunk's quotients stay in `symbols` until the next chunk brings their
+// remainders; `finished` says how many symbols have theirs.
 struct SymbolStream {
     std::uint32_t wanted = 0;
     unsigned divisor = 0;
     std::uint32_t completed = 0;  // quotients, may pass `wanted`
-    std::uint32_t quotient = 0;   // of the symbol under way
-    std::array<std::uint32_t, 12> chunk{};
-    unsigned in_chunk = 0;
+    std::uint32_t finished = 0;
+    std::uint32_t quotient = 0;  // of the symbol under way
     std::vector<std::uint32_t> symbols;
 
     void start(std::uint32_t count, unsigned div) {
         wanted = count;
         divisor = div;
-        completed = quotient = 0;
-        in_chunk = 0;
-        symbols.clear();
+        completed = finished = quotient = 0;
+        symbols.resize(std::size_t{count} + kMaxSlots);  // the last chunk may complete more than there are
     }
-    void complete() {
-        chunk[in_chunk++] = quotient;
-        quotient = 0;
-        ++completed;
+    // Without a branch: whether a symbol ends here is what a branch predictor cannot know.
+    void add(std::uint32_t unary, bool complete) {
+        quotient += unary;
+        symbols[completed] = quotient;
+        completed += complete ? 1 : 0;
+        quotient = complete ? 0 : quotient;
     }
 };
 
@@ -83,7 +88,7 @@ class Decoder {
     Decoder(Bytes stream, std::uint64_t expected) : bits_(stream), expected_(expected) {}
 
     Result<std::vector<std::int16_t>> decode() {
-        weights_.reserve(static_cast<std::size_t>(expected_));
+        weights_.resize(static_cast<std::size_t>(expected_));  // zero runs only skip
         while (!bits_.at_end()) {
             const unsigned zdiv = bits_.get(3);
             if (zdiv == kZdivEnd) {
@@ -96,7 +101,7 @@ class Decoder {
             TRY(slice(zdiv));
         }
         if (!ended_ && expected_ != 0) return failure("the stream ends without an end marker");
-        if (weights_.size() != expected_) return count_failure(weights_.size());
+        if (count_ != expected_) return count_failure(count_);
         return std::move(weights_);
     }
 
@@ -119,7 +124,7 @@ class Decoder {
         const bool new_palette = bits_.get(1) != 0;
         const bool runs = zdiv != kZdivNoRuns;
         if (new_palette) {
-            TRY(read_palette());
+            read_palette();
             palette_.zero_runs = runs;
         } else if (!palette_.defined) {
             return failure("the first slice of a section brings no palette");
@@ -135,14 +140,17 @@ class Decoder {
         return emit(new_palette);
     }
 
-    Result<void> read_palette() {
+    void read_palette() {
         palette_.defined = true;
-        palette_.direct_offset = bits_.get(5);
+        const std::uint32_t direct_offset = bits_.get(5);
         const unsigned size = bits_.get(5);
         palette_.size = size == 0 ? 0 : size + 1;
         palette_.entry_bits = bits_.get(3) + 2;
         for (unsigned i = 0; i < palette_.size; ++i) palette_.weights[i] = weight_of(bits_.get(palette_.entry_bits));
-        return {};
+        for (std::uint32_t i = palette_.size; i <= kMaxIndex; ++i) {
+            const std::uint32_t value = i - palette_.size + direct_offset;
+            palette_.weights[i] = value <= kMaxValue ? weight_of(value) : kNoWeight;
+        }
     }
 
     // Width of an uncompressed symbol.
@@ -156,11 +164,7 @@ class Decoder {
         SymbolStream& z = run_stream_;
         bool weights_enabled = false, runs_enabled = false;
         do {
-            const auto previous_w = w.chunk;
-            const auto previous_z = z.chunk;
-            const unsigned previous_w_count = w.in_chunk, previous_z_count = z.in_chunk;
-            w.in_chunk = z.in_chunk = 0;
-
+            const std::uint32_t w_due = std::min(w.completed, w.wanted), z_due = std::min(z.completed, z.wanted);
             const std::int64_t balance = runs ? std::int64_t{w.completed} - z.completed : 0;
             weights_enabled = w.completed < w.wanted && (!runs || balance < 8);
             runs_enabled = runs && z.completed < z.wanted && balance >= 0;
@@ -168,60 +172,50 @@ class Decoder {
             if (runs_enabled) {
                 const unsigned slots = z.divisor < 3 ? 12 : 8;
                 const std::uint32_t unary = bits_.get(slots);
-                for (unsigned i = 0; i < slots; ++i) {
-                    if ((unary >> i & 1) != 0)
-                        ++z.quotient;
-                    else
-                        z.complete();
-                }
+                for (unsigned i = 0; i < slots; ++i) z.add(unary >> i & 1, (unary >> i & 1) == 0);
             }
             if (weights_enabled) {
                 std::uint32_t w1 = bits_.get(static_cast<unsigned>(std::popcount(w0)));
                 const unsigned slots = uncompressed && w.divisor > 5 ? 8 : 12;
                 for (unsigned i = 0; i < slots; ++i) {
-                    std::uint32_t code = 0;
-                    if ((w0 >> i & 1) != 0) {
-                        code = 1 + (w1 & 1);
-                        w1 >>= 1;
-                    }
-                    w.quotient += code;
-                    if (code < 2 || truncated) w.complete();
+                    const std::uint32_t more = w0 >> i & 1;
+                    const std::uint32_t code = more + (more & w1);
+                    w1 >>= more;
+                    w.add(code, code < 2 || truncated);
                 }
             }
-            remainders(w, previous_w, previous_w_count);
-            remainders(z, previous_z, previous_z_count);
+            remainders(w, w_due);
+            remainders(z, z_due);
             if (bits_.overrun()) return failure("the stream ends inside a slice");
         } while (weights_enabled || runs_enabled);
         return {};
     }
 
-    void remainders(SymbolStream& s, const std::array<std::uint32_t, 12>& quotients, unsigned count) {
-        for (unsigned i = 0; i < count && s.symbols.size() < s.wanted; ++i)
-            s.symbols.push_back((quotients[i] << s.divisor) + bits_.get(s.divisor));
+    void remainders(SymbolStream& s, std::uint32_t due) {
+        for (; s.finished < due; ++s.finished)
+            s.symbols[s.finished] = (s.symbols[s.finished] << s.divisor) + bits_.get(s.divisor);
     }
 
     Result<void> zeros(std::uint32_t count) {
-        if (count > expected_ - weights_.size()) return count_failure(weights_.size() + std::uint64_t{count});
-        weights_.insert(weights_.end(), count, std::int16_t{0});
+        if (count > expected_ - count_) return count_failure(count_ + std::uint64_t{count});
+        count_ += count;
         return {};
     }
 
     // Interleaves weights and zero runs: a new palette's slice begins with a run, others end with one.
     Result<void> emit(bool run_first) {
-        const auto& runs = run_stream_.symbols;
-        std::size_t run = 0;
-        if (run_first && !runs.empty()) TRY(zeros(runs[run++]));
-        for (const std::uint32_t index : weight_stream_.symbols) {
+        const std::uint32_t* run = run_stream_.symbols.data();
+        const bool runs = run_stream_.wanted != 0;
+        if (runs && run_first) TRY(zeros(*run++));
+        if (weight_stream_.wanted > expected_ - count_) return count_failure(count_ + weight_stream_.wanted);
+        for (std::uint32_t i = 0; i < weight_stream_.wanted; ++i) {
+            const std::uint32_t index = weight_stream_.symbols[i];
             if (index > kMaxIndex) return failure("a weight index is larger than 511");
-            if (weights_.size() == expected_) return count_failure(expected_ + 1);
-            if (index < palette_.size) {
-                weights_.push_back(palette_.weights[index]);
-            } else {
-                const std::uint32_t value = index - palette_.size + palette_.direct_offset;
-                if (value > kMaxValue) return failure("a weight does not fit nine bits");
-                weights_.push_back(weight_of(value));
-            }
-            if (run < runs.size()) TRY(zeros(runs[run++]));
+            const std::int16_t weight = palette_.weights[index];
+            if (weight == kNoWeight) return failure("a weight does not fit nine bits");
+            if (count_ == expected_) return count_failure(expected_ + 1);
+            weights_[static_cast<std::size_t>(count_++)] = weight;
+            if (runs) TRY(zeros(*run++));
         }
         return {};
     }
@@ -229,6 +223,7 @@ class Decoder {
     BitReader bits_;
     std::uint64_t expected_;
     std::vector<std::int16_t> weights_;
+    std::uint64_t count_ = 0;  // of them so far
     Palette palette_;
     SymbolStream weight_stream_, run_stream_;
     bool ended_ = false;

@@ -171,12 +171,13 @@ inline void encode_section(BitWriter& out, const std::vector<std::int16_t>& symb
     std::vector<std::int16_t> symbols;
     walk_weights(
         order, core,
-        [&](std::uint32_t o, std::uint32_t ky, std::uint32_t kx, std::uint32_t i) {
-            symbols.push_back(
-                bank[((std::size_t{o} * order.kernel_height + ky) * order.kernel_width + kx) * order.bank_ifm_depth() +
-                     i]);
+        [&](std::uint32_t o, std::uint32_t ky, std::uint32_t kx, std::uint32_t i, std::uint32_t count) {
+            const std::size_t at =
+                ((std::size_t{o} * order.kernel_height + ky) * order.kernel_width + kx) * order.bank_ifm_depth() + i;
+            symbols.insert(symbols.end(), bank.begin() + static_cast<std::ptrdiff_t>(at),
+                           bank.begin() + static_cast<std::ptrdiff_t>(at + count));
         },
-        [&] { symbols.push_back(0); });
+        [&](std::uint32_t count) { symbols.insert(symbols.end(), count, std::int16_t{0}); });
     return encode_stream(symbols);
 }
 

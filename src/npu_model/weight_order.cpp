@@ -28,10 +28,15 @@ bool place_weights(const WeightOrder& w, unsigned core, std::span<const std::int
     bool padding_is_zero = true;
     walk_weights(
         w, core,
-        [&](std::uint32_t o, std::uint32_t ky, std::uint32_t kx, std::uint32_t i) {
-            bank[((std::size_t{o} * w.kernel_height + ky) * w.kernel_width + kx) * w.bank_ifm_depth() + i] = *next++;
+        [&](std::uint32_t o, std::uint32_t ky, std::uint32_t kx, std::uint32_t i, std::uint32_t count) {
+            const std::size_t at =
+                ((std::size_t{o} * w.kernel_height + ky) * w.kernel_width + kx) * w.bank_ifm_depth() + i;
+            std::copy_n(next, count, bank.data() + at);
+            next += count;
         },
-        [&] { padding_is_zero &= *next++ == 0; });
+        [&](std::uint32_t count) {
+            for (std::uint32_t n = 0; n < count; ++n) padding_is_zero &= *next++ == 0;
+        });
     return padding_is_zero;
 }
 

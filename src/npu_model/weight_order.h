@@ -34,10 +34,10 @@ struct CoreWeightOrder {
           part_kernel(w.part_kernel_first && !w.depthwise) {}
 };
 
-/// Calls weight(o, ky, kx, i) for each symbol that is a weight and padding() for each that pads, in stream order. `o`
-/// counts the channels of the whole operation.
-template <typename Weight, typename Padding>
-void walk_weights(const WeightOrder& w, unsigned core, Weight weight, Padding padding) {
+/// Calls weights(o, ky, kx, i, count) for `count` weights of consecutive inputs from i on, and padding(count) for as
+/// many padding symbols, in stream order. `o` counts the channels of the whole operation.
+template <typename Weights, typename Padding>
+void walk_weights(const WeightOrder& w, unsigned core, Weights weights, Padding padding) {
     const CoreWeightOrder n(w, core);
     const std::uint32_t depth = w.bank_ifm_depth();
     const std::uint32_t lanes = w.depthwise ? 1 : kIfmUblockDepth;
@@ -57,15 +57,15 @@ void walk_weights(const WeightOrder& w, unsigned core, Weight weight, Padding pa
                         for (std::uint32_t ou = 0; ou < cb; ou += w.ublock_depth)
                             for (std::uint32_t e = 0; e < elements; ++e)
                                 for (std::uint32_t ii = 0; ii < inner_end; ii += kIfmUblockDepth)
-                                    for (std::uint32_t o = 0; o < w.ublock_depth; ++o)
-                                        for (std::uint32_t i = 0; i < lanes; ++i) {
-                                            const std::uint32_t channel = ou + o, input = ib + io + ii + i;
-                                            if (channel < cb && input < depth && e < sh * sw)
-                                                weight((ob + channel) * w.cores + core, sy + e / sw, sx + e % sw,
-                                                       input);
-                                            else
-                                                padding();
-                                        }
+                                    for (std::uint32_t o = 0; o < w.ublock_depth; ++o) {
+                                        const std::uint32_t channel = ou + o, input = ib + io + ii;
+                                        const bool inside = channel < cb && input < depth && e < sh * sw;
+                                        const std::uint32_t count = inside ? std::min(lanes, depth - input) : 0;
+                                        if (count != 0)
+                                            weights((ob + channel) * w.cores + core, sy + e / sw, sx + e % sw, input,
+                                                    count);
+                                        if (count != lanes) padding(lanes - count);
+                                    }
                 }
             }
         }

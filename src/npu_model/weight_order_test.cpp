@@ -14,10 +14,11 @@ std::vector<int> walk(const WeightOrder& order, unsigned core = 0) {
     std::vector<int> symbols;
     walk_weights(
         order, core,
-        [&](std::uint32_t o, std::uint32_t ky, std::uint32_t kx, std::uint32_t i) {
-            symbols.push_back(static_cast<int>(((o * 10 + ky) * 10 + kx) * 100 + i));
+        [&](std::uint32_t o, std::uint32_t ky, std::uint32_t kx, std::uint32_t i, std::uint32_t count) {
+            for (std::uint32_t n = i; n < i + count; ++n)
+                symbols.push_back(static_cast<int>(((o * 10 + ky) * 10 + kx) * 100 + n));
         },
-        [&] { symbols.push_back(-1); });
+        [&](std::uint32_t count) { symbols.insert(symbols.end(), count, -1); });
     return symbols;
 }
 
@@ -109,13 +110,14 @@ TEST(WeightOrder, visits_each_weight_once_and_counts_what_it_visits) {
             std::uint64_t symbols = 0;
             walk_weights(
                 order, core,
-                [&](std::uint32_t o, std::uint32_t ky, std::uint32_t kx, std::uint32_t i) {
-                    ++seen.at(((std::size_t{o} * order.kernel_height + ky) * order.kernel_width + kx) *
-                                  order.bank_ifm_depth() +
-                              i);
-                    ++symbols;
+                [&](std::uint32_t o, std::uint32_t ky, std::uint32_t kx, std::uint32_t i, std::uint32_t count) {
+                    for (std::uint32_t n = i; n < i + count; ++n)
+                        ++seen.at(((std::size_t{o} * order.kernel_height + ky) * order.kernel_width + kx) *
+                                      order.bank_ifm_depth() +
+                                  n);
+                    symbols += count;
                 },
-                [&] { ++symbols; });
+                [&](std::uint32_t count) { symbols += count; });
             ASSERT_EQ(symbols, symbol_count(order, core)) << round;
         }
         ASSERT_TRUE(std::all_of(seen.begin(), seen.end(), [](int n) { return n == 1; })) << round;

@@ -20,7 +20,7 @@ bool is_multiple(std::int64_t v, std::int64_t step) {
 }
 
 // Section 4.1: bricks begin at multiples of 16 bytes, elements at multiples of their size. Only tiles in use count.
-Result<void> check_alignment(const Operation& op, const FeatureMap& fm, const char* name) {
+Result<void> check_map(const Operation& op, const FeatureMap& fm, const char* name) {
     const bool bricks = fm.layout == Layout::Nhcwb16;
     const std::int64_t step = bricks ? 16 : fm.type.bytes;
     const bool below = fm.height > fm.height0, beside = fm.width > fm.width0;
@@ -180,9 +180,7 @@ Result<void> check_shram(const Operation& op, const Hardware& hardware) {
 
 Result<void> check_kernel(const Operation& op, const Hardware& hardware) {
     TRY(check_types(op));
-    TRY(check_alignment(op, op.ifm, "IFM"));
-    if (has_ifm2(op.kind) && !op.ifm2_is_scalar) TRY(check_alignment(op, op.ifm2, "IFM2"));
-    TRY(check_alignment(op, op.ofm, "OFM"));
+    TRY(check_alignment(op));
     if (!is_elementwise(op.kind)) TRY(check_window(op));
     if (has_weights(op.kind)) TRY(check_weights(op, hardware));
     TRY(check_activation(op));
@@ -217,6 +215,12 @@ Result<void> check_dma(const Operation& op, const Hardware& hardware) {
 }
 
 }  // namespace
+
+Result<void> check_alignment(const Operation& op) {
+    TRY(check_map(op, op.ifm, "IFM"));
+    if (has_ifm2(op.kind) && !op.ifm2_is_scalar) TRY(check_map(op, op.ifm2, "IFM2"));
+    return check_map(op, op.ofm, "OFM");
+}
 
 Result<void> check(const Operation& op, const Hardware& hardware) {
     if (is_kernel(op.kind)) return check_kernel(op, hardware);

@@ -13,4 +13,8 @@ namespace talpa::npu {
 /// nothing. It looks at the operation alone: not at memory sizes (scan), not at its neighbours (hazards).
 [[nodiscard]] Result<void> check(const Operation& op, const Hardware& hardware = kU65_256);
 
+/// The part of it about addresses: bases and strides of every feature map that the operation touches are multiples of
+/// 16 (bricks) or of the element size. What a misaligned map reads or writes is known for no hardware.
+[[nodiscard]] Result<void> check_alignment(const Operation& op);
+
 }  // namespace talpa::npu

@@ -1,6 +1,7 @@
 #include "npu_model/legality.h"
 
 #include "npu/extent.h"
+#include "npu/validate.h"
 
 namespace talpa::npu_model {
 
@@ -14,23 +15,6 @@ using npu::OpKind;
 template <typename... Args>
 std::unexpected<Error> illegal(const Operation& op, const char* sentence, Args... args) {
     return fail(ErrorCode::CommandStream, sentence, op.offset_bytes, npu::op_kind_name(op.kind), args...);
-}
-
-// Bases and strides (sections 2.5 and 4.1): 16 bytes in bricks, an element else. Only tiles that the map reaches count.
-Result<void> check_alignment(const Operation& op, const FeatureMap& fm, const char* name) {
-    const bool bricks = fm.layout == Layout::Nhcwb16;
-    const std::int64_t step = bricks ? 16 : fm.type.bytes;
-    const bool right = fm.width > fm.width0;
-    const bool used[4] = {true, right, fm.height > fm.height0, right && fm.height > fm.height1};
-    for (std::size_t t = 0; t < 4; ++t)
-        if (used[t] && static_cast<std::int64_t>(fm.base[t]) % step != 0)
-            return illegal(op, "command stream offset {}: {} {}_BASE {} is no multiple of {}", name, fm.base[t], step);
-    if (fm.stride_y % step != 0)
-        return illegal(op, "command stream offset {}: {} {}_STRIDE_Y {} is no multiple of {}", name, fm.stride_y, step);
-    const std::int64_t second = bricks ? fm.stride_c : fm.stride_x;
-    if (second % step != 0)
-        return illegal(op, "command stream offset {}: {} {} stride {} is no multiple of {}", name, second, step);
-    return {};
 }
 
 Result<void> check_kernel(const Operation& op) {
@@ -94,9 +78,7 @@ Result<void> check_legal(const Operation& op, const npu::Hardware& hardware) {
         return illegal(op, "command stream offset {}: {} on {} cores, the {} has {}", op.cores, hardware.name,
                        hardware.cores);
     TRY(check_types(op));
-    TRY(check_alignment(op, op.ifm, "IFM"));
-    TRY(check_alignment(op, op.ofm, "OFM"));
-    if (npu::has_ifm2(op.kind) && !op.ifm2_is_scalar) TRY(check_alignment(op, op.ifm2, "IFM2"));
+    TRY(npu::check_alignment(op));
     TRY(check_activation(op, hardware));
     if (npu::is_elementwise(op.kind)) return {};
 

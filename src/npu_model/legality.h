@@ -8,6 +8,7 @@
 
 namespace talpa::npu_model {
 
+/// What the kernels rely on, a part of what npu::check asks for (strict runs ask for all of it: block layout too).
 /// Errors: CommandStream, naming the operation, its offset and the rule; NotSupported for what hardware may do but no
 /// description of it exists (fp16 accumulators, tanh and sigmoid on 8 or 32 bits).
 [[nodiscard]] Result<void> check_legal(const npu::Operation& op, const npu::Hardware& hardware);

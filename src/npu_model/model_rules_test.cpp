@@ -141,13 +141,13 @@ TEST(ModelRules, illegal_programs_are_refused) {
                [](Operation& op) { op.ifm2.type = testing::kInt16; }},
           Case{"POOL_MAX with a kernel of 300 x 1, at most 256 high", OpKind::MaxPool,
                [](Operation& op) { op.kernel.height = 300; }},
-          Case{"ADD OFM_BASE 2056 is no multiple of 16", OpKind::Add,
+          Case{"ADD: OFM base 0x808 is no multiple of 16", OpKind::Add,
                [](Operation& op) {
                    op.ofm.layout = npu::Layout::Nhcwb16;
                    op.ofm.stride_y = op.ofm.stride_c = 64;
                    op.ofm.base[0] = 2056;
                }},
-          Case{"ADD IFM_BASE 3 is no multiple of 2", OpKind::Add,
+          Case{"ADD: IFM base 0x3 is no multiple of 2", OpKind::Add,
                [](Operation& op) {
                    op.ifm.type = op.ifm2.type = testing::kInt16;
                    op.ifm.base[0] = 3;

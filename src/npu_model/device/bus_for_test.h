@@ -68,7 +68,7 @@ class TestBus final : public npu::RegisterBus {
     }
     void power_off() override {
         log.push_back("off");
-        device_.set_powered(false);
+        if (!always_on) device_.set_powered(false);
     }
     void clean_cache(Bytes memory) override { cleaned += memory.size(); }
     void invalidate_cache(Bytes memory) override { invalidated += memory.size(); }
@@ -77,7 +77,7 @@ class TestBus final : public npu::RegisterBus {
     void fault(const Error& error) override { faults.push_back(host::Error(error).message); }
 
     BusMaster master;
-    bool hangs = false, unclocked = false, power_fails = false;
+    bool hangs = false, unclocked = false, power_fails = false, always_on = false;
     std::function<bool()> on_wait;
     std::vector<std::string> log, faults;
     std::size_t cleaned = 0, invalidated = 0;

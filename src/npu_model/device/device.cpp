@@ -135,6 +135,7 @@ RegisterDevice::RegisterDevice(PhysicalMemory& memory, std::function<void(bool)>
                           .id = options.id,
                           .threads = options.threads,
                           .kernels = options.kernels,
+                          .work_limit = options.work_limit,
                           .keeps_shared_ram = true}) {
     reset_locked(0);
 }

@@ -43,7 +43,8 @@ struct DeviceOptions {
     std::uint32_t id = npu::kIdU65;
     unsigned threads = 1;
     Kernels kernels = Kernels::Fast;
-    std::uint32_t reset_reads = 0;  ///< reads of STATUS that still show a reset in progress
+    std::uint64_t work_limit = ModelOptions{}.work_limit;  ///< of one operation; more is refused as an illegal command
+    std::uint32_t reset_reads = 0;                         ///< reads of STATUS that still show a reset in progress
     /// With CMD's power_q_enable set and nothing running, the part powers down and forgets its registers.
     bool forgets_when_gated = false;
 };

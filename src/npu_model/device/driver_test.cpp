@@ -204,6 +204,14 @@ TEST_F(DriverTest, AStreamThatNeverEndsTimesOutAndTheNpuRecovers) {
     EXPECT_TRUE(run());
 }
 
+// Where power cannot be taken away, only the reset keeps a hanging NPU from writing into memory that others use by now.
+TEST_F(DriverTest, AfterATimeoutTheNpuStandsStill) {
+    bus->hangs = bus->always_on = true;
+    EXPECT_FALSE(run());
+    EXPECT_EQ(device->read_register(STATUS).value(), 0u);
+    EXPECT_FALSE(device->run_pending());
+}
+
 TEST_F(DriverTest, ALostInterruptIsToldFromAHangingNpu) {
     bus->on_wait = [&] {
         device->run_pending();

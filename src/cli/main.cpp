@@ -1,6 +1,6 @@
 // talpa: the command line.
-#include <cstdio>
+#include "cli/app.h"
 
-int main() {
-    std::puts("talpa");
+int main(int argc, char** argv) {
+    return talpa::cli::run_app(argc, argv);
 }

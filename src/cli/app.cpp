@@ -1,0 +1,205 @@
+#include "cli/app.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <new>
+
+#include "base/host/error.h"
+#include "base/host/exit_status.h"
+#include "base/host/interrupt.h"
+#include "base/host/terminal.h"
+#include "cli/compare_command.h"
+#include "cli/completion.h"
+#include "cli/run_command.h"
+
+namespace talpa::cli {
+namespace {
+
+using host::Error;
+using host::Result;
+
+constexpr const char* kExitFooter = "Exit status: 0 success, 1 the work failed, 2 wrong usage, 130 interrupted.";
+
+constexpr const char* kRunFooter = R"(Examples:
+  talpa run mobilenet_v2.pte --image cat.jpg --labels imagenet_labels.txt
+  talpa run mobilenet_v2.pte --image *.jpg --labels imagenet_labels.txt --top 1 --json
+  talpa run model.pte --input in0.bin --output-dir out --repeat 100
+
+Pictures (JPEG, PNG, WebP, BMP) are turned upright, scaled (shorter side), cropped and normalised to -1..1 unless the program
+or --mean, --std and --range say otherwise. Raw inputs are little-endian data in the program's own types.)";
+
+constexpr const char* kCompareFooter = R"(Examples:
+  talpa compare model.pte --input in0.bin --against expected/
+  talpa compare old.pte --input in0.bin --against new.pte
+
+A folder holds recorded outputs: out0.bin, out1.bin …
+Exit status: 0 equal, 1 different, 2 trouble, 130 interrupted.)";
+
+constexpr const char* kCompletionFooter = R"(Examples:
+  source <(talpa completion bash)
+  talpa completion fish > ~/.config/fish/completions/talpa.fish)";
+
+/// The options of all subcommands.
+struct Commands {
+    RunOptions run;
+    CompareOptions compare;
+    std::string shell;
+};
+
+/// Integers from `low` to `high`, without CLI11's own text for it in the help.
+CLI::Validator between(int low, int high) {
+    return CLI::Range(low, high).description("");
+}
+
+/// "--image a.jpg b.jpg model.pte" takes the program for a picture; a name that ends in .pte is none.
+void give_back_program(RunOptions& o) {
+    if (!o.program.empty() || o.images.empty() || !o.images.back().ends_with(".pte")) return;
+    o.program = std::move(o.images.back());
+    o.images.pop_back();
+}
+
+void add_run(CLI::App& app, RunOptions& o) {
+    CLI::App* run = app.add_subcommand("run", "Run a program on raw inputs or on pictures");
+    run->add_option("PROGRAM.pte", o.program, "Program made by ExecuTorch for an Ethos-U65")->type_name("FILE.pte");
+    run->add_option("--input", o.inputs, "Raw input; once for each input of the program, in order")
+        ->type_name("FILE.bin")
+        ->allow_extra_args(false);
+    run->add_option("--image", o.images, "Pictures to run on, one after the other")
+        ->type_name("FILE")
+        ->expected(1, 1 << 20);
+    run->add_option("--labels", o.labels, "Names of the classes, one a line")->type_name("FILE");
+    run->add_option("--label-offset", o.label_offset, "The label of class 0 stands in this line, counted from 0")
+        ->type_name("N");
+    run->add_option("--top", o.top, "How many classes to show")
+        ->type_name("N")
+        ->check(between(1, 1'000'000))
+        ->capture_default_str();
+    run->add_option("--output-dir", o.output_dir, "Write the outputs there as out0.bin, out1.bin, …")->type_name("DIR");
+    run->add_option("--method", o.method, "Method to run")->type_name("NAME")->capture_default_str();
+    run->add_option("--data", o.data, "Data file of the program; may be given again")
+        ->type_name("FILE.ptd")
+        ->allow_extra_args(false);
+    run->add_option("--repeat", o.repeat, "Run so often, and show how the times are distributed")
+        ->type_name("N")
+        ->check(between(1, 10'000'000));
+    run->add_option("--threads", o.threads, "Threads of the NPU model (default: one a processor, at most 8)")
+        ->type_name("N")
+        ->check(between(1, 256));
+    run->add_option("--mean", o.mean, "Subtract this from the scaled values: one number or three (red,green,blue)")
+        ->type_name("M[,M,M]");
+    run->add_option("--std", o.std, "Then divide by this")->type_name("S[,S,S]");
+    run->add_option("--range", o.range,
+                    "Scale bytes 0..255 to this range first (default: -1,1; 0,1 with --mean or --std)")
+        ->type_name("LOW,HIGH");
+    run->add_flag("--strict", o.strict, "Check every operation of the NPU: overflow, memory never written; slow");
+    run->add_flag("--json", o.json, "Print one JSON document");
+    run->footer(std::string(kRunFooter) + "\n\n" + kExitFooter);
+}
+
+void add_compare(CLI::App& app, CompareOptions& o) {
+    CLI::App* compare = app.add_subcommand("compare", "Compare two programs, or one with recorded outputs");
+    compare->add_option("PROGRAM.pte", o.program, "Program")->type_name("FILE.pte")->required();
+    compare->add_option("--input", o.inputs, "Raw input; once for each input of the program, in order")
+        ->type_name("FILE.bin")
+        ->allow_extra_args(false);
+    compare
+        ->add_option("--against", o.against,
+                     "Folder of recorded outputs, or another program (default: the program's folder)")
+        ->type_name("DIR|PROGRAM2.pte");
+    compare->add_option("--method", o.method, "Method to run")->type_name("NAME")->capture_default_str();
+    compare->add_option("--data", o.data, "Data file of the programs; may be given again")
+        ->type_name("FILE.ptd")
+        ->allow_extra_args(false);
+    compare->footer(kCompareFooter);
+}
+
+void add_completion(CLI::App& app, std::string& shell) {
+    CLI::App* completion = app.add_subcommand("completion", "Print a script that completes talpa's options in a shell");
+    completion->add_option("shell", shell, "Shell: bash, zsh or fish")->type_name("{bash,zsh,fish}")->required();
+    completion->footer(kCompletionFooter);
+}
+
+void report(const Error& error) {
+    fmt::print(stderr, "{} {}\n", host::Style(stderr).red("talpa:"), error.describe());
+}
+
+int usage_error(const Error& error, const char* command) {
+    report(error.hint.empty() ? Error(error).with_hint(fmt::format("talpa {} --help", command)) : error);
+    return host::kExitUsage;
+}
+
+/// A run of a subcommand, its output flushed and known to have arrived.
+int finish(Result<int> status, int trouble) {
+    if (status && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0))
+        status = host::failure(ErrorCode::AccessFailed, "cannot write to standard output");
+    if (status) return *status;
+    report(status.error());
+    return trouble;
+}
+
+Result<int> succeed(Result<void> result) {
+    TRY(std::move(result));
+    return host::kExitSuccess;
+}
+
+int dispatch(const CLI::App& app, Commands& c) {
+    if (app.got_subcommand("run")) {
+        give_back_program(c.run);
+        const auto valid = check(c.run);
+        if (!valid) return usage_error(valid.error(), "run");
+        return finish(succeed(run(c.run)), host::kExitFailed);
+    }
+    if (app.got_subcommand("compare")) {
+        const auto valid = check(c.compare);
+        if (!valid) return usage_error(valid.error(), "compare");
+        return finish(compare_programs(c.compare), host::kExitUsage);
+    }
+    const auto script = completion_script(app, c.shell);
+    if (!script) return usage_error(script.error(), "completion");
+    fmt::print("{}", *script);
+    return finish(host::kExitSuccess, host::kExitFailed);
+}
+
+}  // namespace
+
+int run_app(int argc, const char* const* argv) {
+    host::clean_up_on_interrupt();
+    CLI::App app(
+        "Runs and compares ExecuTorch programs for the Ethos-U65 NPU, on a model of it that is exact to the bit.",
+        "talpa");
+    app.set_version_flag("--version", std::string("talpa ") + TALPA_VERSION);
+    app.require_subcommand(1);
+    app.footer(std::string("Help on a command: talpa COMMAND --help\n") + kExitFooter);
+    app.get_formatter()->column_width(32);
+    Commands commands;
+    add_run(app, commands.run);
+    add_compare(app, commands.compare);
+    add_completion(app, commands.shell);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& help_or_version) {
+        return app.exit(help_or_version);
+    } catch (const CLI::ParseError& e) {
+        std::string command = "talpa";
+        for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
+        std::string what = e.what();
+        // CLI11 does not say which word it was that is no command.
+        if (command == "talpa" && argc > 1 && argv[1][0] != '-')
+            what = fmt::format("there is no command '{}'", argv[1]);
+        fmt::print(stderr, "{} {}\n  {} --help\n", host::Style(stderr).red(command + ":"), what, command);
+        return host::kExitUsage;
+    }
+    try {
+        return dispatch(app, commands);
+    } catch (const std::bad_alloc&) {
+        fmt::print(stderr, "talpa: out of memory ({})\n", error_name(ErrorCode::OutOfResources));
+        return host::kExitFailed;
+    } catch (const std::exception& e) {
+        fmt::print(stderr, "talpa: {} ({})\n", e.what(), error_name(ErrorCode::Internal));
+        return host::kExitFailed;
+    }
+}
+
+}  // namespace talpa::cli

@@ -1,0 +1,104 @@
+#include "cli/compare_command.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+
+#include "base/host/exit_status.h"
+#include "base/host/terminal.h"
+#include "inspect/compare.h"
+
+namespace talpa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using inspect::Comparison;
+using inspect::OutputComparison;
+using inspect::TensorDifference;
+
+/// Element `index` of a dense tensor as its coordinates.
+std::string coordinates(std::uint64_t index, const std::vector<std::int32_t>& shape) {
+    std::vector<std::uint64_t> at(shape.size());
+    for (std::size_t d = shape.size(); d-- > 0;) {
+        const auto side = static_cast<std::uint64_t>(shape[d] > 0 ? shape[d] : 1);
+        at[d] = index % side;
+        index /= side;
+    }
+    return fmt::format("[{}]", fmt::join(at, ", "));
+}
+
+std::string describe(const TensorDifference& d, const std::vector<std::int32_t>& shape) {
+    return fmt::format("{} of {} elements differ, by at most {:g}; the first at {}: {:g} and {:g}", d.differing,
+                       d.elements, d.max_abs, coordinates(d.first, shape), d.first_a, d.first_b);
+}
+
+void print_outputs(const Comparison& comparison, const host::Style& style) {
+    for (const OutputComparison& output : comparison.outputs) {
+        const std::string name =
+            fmt::format("output {}{}{}", output.index, output.description.empty() ? "" : ": ", output.description);
+        if (output.equal())
+            fmt::print("{}: {}\n", name, style.green("equal"));
+        else if (!output.problem.empty())
+            fmt::print("{}: {}: {}\n", name, style.red("different"), output.problem);
+        else
+            fmt::print("{}: {}: {}\n  written by {}\n", name, style.red("different"),
+                       describe(*output.difference, output.shape), output.written_by);
+    }
+}
+
+void print_first(const Comparison& comparison, const host::Style& style) {
+    if (comparison.first) {
+        const auto& first = *comparison.first;
+        fmt::print("{}\n  {} ({})\n", style.bold("first tensor that differs:"), first.a, first.description);
+        if (first.b != first.a) fmt::print("  on the other side: {}\n", first.b);
+        fmt::print("  {}\n", describe(first.difference, first.shape));
+    }
+    if (!comparison.note.empty()) fmt::print("{}\n", style.dim(comparison.note));
+}
+
+/// The inputs given, or those recorded beside the outputs.
+host::Result<std::vector<std::string>> inputs_of(const CompareOptions& options, const fs::path& folder, bool recorded) {
+    if (!options.inputs.empty() || !recorded) return options.inputs;
+    std::vector<std::string> found;
+    const std::string stem = fs::path(options.program).stem().string();
+    for (;;) {
+        const fs::path plain = folder / fmt::format("in{}.bin", found.size()),
+                       named = folder / fmt::format("{}.in{}.bin", stem, found.size());
+        if (fs::exists(plain))
+            found.push_back(plain.string());
+        else if (fs::exists(named))
+            found.push_back(named.string());
+        else
+            return found;
+    }
+}
+
+}  // namespace
+
+host::Result<void> check(const CompareOptions& options) {
+    if (!options.against.empty() && !fs::exists(options.against))
+        return host::failure(ErrorCode::NotFound, "there is no {}", options.against);
+    return {};
+}
+
+host::Result<int> compare_programs(const CompareOptions& options) {
+    fs::path against = options.against;
+    if (against.empty()) against = fs::absolute(options.program).parent_path();
+    const bool recorded = fs::is_directory(against);
+    const inspect::ProgramOptions program{.path = options.program, .method = options.method, .data = options.data};
+    TRY_ASSIGN(const auto inputs, inputs_of(options, against, recorded));
+    const auto run = [&] {
+        if (recorded) return inspect::compare_with_recorded(program, against, inputs);
+        inspect::ProgramOptions other = program;
+        other.path = against.string();
+        return inspect::compare_programs(program, other, inputs);
+    };
+    TRY_ASSIGN(const Comparison comparison, run());
+    const host::Style style(stdout);
+    print_outputs(comparison, style);
+    print_first(comparison, style);
+    return comparison.equal() ? host::kExitSuccess : host::kExitFailed;
+}
+
+}  // namespace talpa::cli

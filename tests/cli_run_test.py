@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""talpa run from the outside: golden programs give the golden bytes, JSON has its shape, and every kind of bad input gets an
+error that says what is wrong, with the right status."""
+import json
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+import tempfile
+
+from talpa_test import GOLDEN, SANITIZED, Checks, talpa
+from talpa_test import TALPA as TALPA_PROGRAM
+
+MEMORY_BUDGET_KIB = 64 * 1024
+IMAGES = GOLDEN.parent / "corpus" / "image_fuzz"
+RESNET = GOLDEN / "models" / "resnet8_random" / "resnet8_random.pte"
+INT8 = GOLDEN / "ops" / "int8_io_conv" / "int8_io_conv.pte"
+VARIANTS = GOLDEN / "pte_variants"
+
+
+def golden_programs():
+    for folder in sorted([*(GOLDEN / "ops").iterdir(), *(GOLDEN / "models").iterdir()]):
+        yield folder / f"{folder.name}.pte", sorted(folder.glob("in*.bin")), sorted(folder.glob("out*.bin"))
+
+
+def inputs(files):
+    return [word for file in files for word in ("--input", file)]
+
+
+def check_golden(check, folder):
+    for program, ins, outs in golden_programs():
+        ran = talpa("run", program, *inputs(ins), "--output-dir", folder)
+        check.equal(ran.status, 0, f"{program.name}: {ran.err}")
+        for out in outs:
+            written = folder / out.name
+            check.that(written.exists() and written.read_bytes() == out.read_bytes(), f"{program.name}: {out.name} differs")
+
+
+def check_json(check, folder):
+    ran = talpa("run", RESNET, "--input", RESNET.parent / "in0.bin", "--json", "--top", "3", "--output-dir", folder / "json")
+    document = json.loads(ran.out)
+    check.equal(list(document), ["top", "scores", "outputs", "latency_ms", "npu_cycles"], "keys of the document")
+    check.equal([sorted(t) for t in document["top"]], [["class", "label", "probability"]] * 3, "keys of top")
+    out = struct.unpack("<10f", (RESNET.parent / "out0.bin").read_bytes())
+    ranked = sorted(range(10), key=lambda i: -out[i])
+    check.equal([t["class"] for t in document["top"]], ranked[:3], "classes in order")
+    check.that(abs(sum(t["probability"] for t in json.loads(talpa("run", RESNET, "--input", RESNET.parent / "in0.bin", "--json", "--top", "10").out)["top"]) - 1) < 1e-6,
+               "probabilities sum to 1")
+    check.equal(document["outputs"], [{"shape": [1, 10], "dtype": "float32", "file": str(folder / "json" / "out0.bin")}], "outputs")
+    latency = document["latency_ms"]
+    check.that(latency["min"] <= latency["median"] <= latency["p90"] <= latency["max"], f"latency in order: {latency}")
+    check.that(document["npu_cycles"] is None or document["npu_cycles"] > 0, "npu_cycles")
+
+    pictures = [IMAGES / "red.jpg", IMAGES / "png.png", IMAGES / "webp.webp", IMAGES / "bmp.bmp", IMAGES / "red.jpg"]
+    ran = talpa("run", RESNET, "--image", *pictures, "--json", "--output-dir", folder / "many")
+    results = json.loads(ran.out)["results"]
+    check.equal([r["image"] for r in results], [str(p) for p in pictures], "a result for each picture")
+    check.equal(results[0]["top"], results[4]["top"], "the same picture, the same result")
+    check.that((folder / "many" / "red.jpg" / "out0.bin").exists() and (folder / "many" / "red.jpg.2" / "out0.bin").exists(),
+               "a folder for each picture")
+    before_program = talpa("run", "--json", "--image", pictures[0], RESNET)
+    check.equal(before_program.status, 0, f"the program may stand behind the pictures: {before_program.err}")
+
+    ran = talpa("run", RESNET, "--input", RESNET.parent / "in0.bin", "--repeat", "30")
+    check.that("30 runs: min" in ran.out and "p90" in ran.out and "#" in ran.out, f"the distribution of repeated runs: {ran.out}")
+
+
+def check_labels(check, folder):
+    labels = folder / "labels.txt"
+    labels.write_text("".join(f"name {i}\n" for i in range(10)))
+    raw = ("run", RESNET, "--input", RESNET.parent / "in0.bin", "--json")
+    best = json.loads(talpa(*raw).out)["top"][0]["class"]
+    check.equal(json.loads(talpa(*raw, "--labels", labels).out)["top"][0]["label"], f"name {best}", "the label of the best class")
+    labels.write_text("".join(f"name {i}\n" for i in range(9)))
+    few = talpa(*raw, "--labels", labels)
+    check.equal(few.status, 1, "labels fewer than outputs")
+    check.that("has 9 labels, and the output has 10 classes" in few.err and "--label-offset -1" in few.err, few.err)
+    shifted = json.loads(talpa(*raw, "--labels", labels, "--label-offset", "-1").out)["top"][0]["label"]
+    check.equal(shifted, f"name {best - 1}" if best > 0 else None, "a shifted label")
+
+
+def bad_inputs(folder):
+    """(what, arguments, status, text that the error must have)"""
+    in0 = RESNET.parent / "in0.bin"
+    short = folder / "short.bin"
+    short.write_bytes(in0.read_bytes()[:-1])
+    as_int8 = folder / "int8.bin"
+    as_int8.write_bytes(in0.read_bytes()[: in0.stat().st_size // 4])
+    as_float = folder / "float.bin"
+    as_float.write_bytes(b"\0" * (4 * (INT8.parent / "in0.bin").stat().st_size))
+    empty = folder / "empty.pte"
+    empty.write_bytes(b"")
+    text = folder / "text.txt"
+    text.write_text("hello, this is no program and no picture; it is only here to be refused, which it should be by now\n")
+    cut = folder / "cut.jpg"
+    cut.write_bytes((IMAGES / "red.jpg").read_bytes()[:300])
+    raw = ("--input", in0)
+    yield "no command", (), 2, "talpa --help"
+    yield "unknown command", ("frobnicate",), 2, "no command 'frobnicate'"
+    yield "unknown option", ("run", RESNET, "--frobnicate"), 2, "--frobnicate"
+    yield "no program", ("run", *raw), 2, "PROGRAM.pte is required"
+    yield "input and image", ("run", RESNET, *raw, "--image", IMAGES / "red.jpg"), 2, "cannot be given together"
+    yield "bad mean", ("run", RESNET, "--image", IMAGES / "red.jpg", "--mean", "1,2"), 2, "--mean takes 1 or 3 numbers"
+    yield "mean without image", ("run", RESNET, *raw, "--mean", "1"), 2, "are for pictures"
+    yield "top 0", ("run", RESNET, *raw, "--top", "0"), 2, "--top"
+    yield "offset without labels", ("run", RESNET, *raw, "--label-offset", "1"), 2, "needs --labels"
+    yield "missing program", ("run", folder / "none.pte", *raw), 1, "No such file"
+    yield "empty program", ("run", empty, *raw), 1, "empty.pte"
+    yield "a text as program", ("run", text, *raw), 1, "text.txt"
+    yield "a data file as program", ("run", VARIANTS / "flash.ptd", *raw), 1, "FT01"
+    yield "unknown method", ("run", RESNET, *raw, "--method", "backward"), 1, "backward"
+    yield "no input", ("run", RESNET), 1, "1 tensor inputs (float32 [1, 3, 32, 32]), 0 files were given"
+    yield "two inputs for one", ("run", RESNET, *raw, *raw), 1, "2 files were given"
+    yield "missing input", ("run", RESNET, "--input", folder / "none.bin"), 1, "none.bin"
+    yield "a folder as input", ("run", RESNET, "--input", folder), 1, "is a folder"
+    yield "input of the wrong size", ("run", RESNET, "--input", short), 1, "has 12287 bytes; input 0 is float32 [1, 3, 32, 32], 12288 bytes"
+    yield "int8 for float32", ("run", RESNET, "--input", as_int8), 1, "is it int8 data?"
+    yield "float32 for int8", ("run", INT8, "--input", as_float), 1, "is it float32 data?"
+    yield "missing labels", ("run", RESNET, *raw, "--labels", folder / "none.txt"), 1, "none.txt"
+    yield "missing picture", ("run", RESNET, "--image", folder / "none.jpg"), 1, "none.jpg"
+    yield "a text as picture", ("run", RESNET, "--image", text), 1, "not a JPEG, PNG, WebP or BMP picture"
+    yield "a picture cut short", ("run", RESNET, "--image", cut), 1, "cut short"
+    yield "400 megapixels", ("run", RESNET, "--image", IMAGES / "huge.png"), 1, "20000 x 20000 pixels, more than the limit"
+    yield "a picture for two inputs", ("run", GOLDEN / "ops" / "add_same" / "add_same.pte", "--image", IMAGES / "red.jpg"), 1, "more than one input"
+    yield "a picture for a vector", ("run", GOLDEN / "ops" / "linear" / "linear.pte", "--image", IMAGES / "red.jpg"), 1, "is no picture"
+    yield "output folder under a file", ("run", RESNET, *raw, "--output-dir", text / "x"), 1, "cannot make the folder"
+    yield "another NPU's program", ("run", VARIANTS / "two_u85.pte", "--input", VARIANTS / "two.in0.bin"), 1, "two_u85.pte"
+
+
+def check_errors(check, folder):
+    for what, arguments, status, text in bad_inputs(folder):
+        ran = talpa(*arguments)
+        check.equal(ran.status, status, f"{what}: status ({ran.err.strip()})")
+        check.that(text in ran.err, f"{what}: the error does not say '{text}': {ran.err.strip()}")
+        check.that(ran.err.startswith("talpa"), f"{what}: the error names the program: {ran.err.strip()}")
+        check.equal(ran.out, "", f"{what}: nothing on standard output")
+
+
+def check_manners(check, folder):
+    help_text = talpa("run", "--help")
+    check.equal(help_text.status, 0, "help is a success")
+    for option in ("--input", "--image", "--labels", "--label-offset", "--top", "--output-dir", "--method", "--data", "--repeat", "--threads",
+                   "--mean", "--std", "--range", "--strict", "--json", "Examples:"):
+        check.that(option in help_text.out, f"run --help shows {option}")
+    check.that(talpa("--version").out.startswith("talpa "), "version")
+    raw = ("run", RESNET, "--input", RESNET.parent / "in0.bin")
+    check.that("\x1b" not in talpa(*raw).out, "no colour in a pipe")
+    with open("/dev/full", "w") as full:
+        process = subprocess.run([str(a) for a in (TALPA_PROGRAM, *raw)], stdout=full, stderr=subprocess.PIPE, check=False)
+    check.equal(process.returncode, 1, "a full disk is an error")
+    check.that(b"cannot write to standard output" in process.stderr, process.stderr)
+
+    process = subprocess.Popen([str(a) for a in (TALPA_PROGRAM, *raw, "--repeat", "10000000")], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        process.wait(1)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+    check.equal(process.wait(10), 130, "Ctrl-C")
+    check.equal(process.stderr.read(), b"", "Ctrl-C is silent")
+
+
+def check_terminal(check):
+    """On a terminal: colour, unless NO_COLOR says no."""
+    import pty
+    command = f"{TALPA_PROGRAM} run {RESNET} --input {RESNET.parent / 'in0.bin'}"
+
+    def on_terminal(**environment):
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.execve("/bin/sh", ["sh", "-c", command], {"TERM": "xterm", "PATH": "/usr/bin:/bin", **environment})
+        shown = b""
+        try:
+            while chunk := os.read(fd, 65536):
+                shown += chunk
+        except OSError:  # the other side is gone
+            pass
+        os.waitpid(pid, 0)
+        os.close(fd)
+        return shown
+
+    check.that(b"\x1b[" in on_terminal(), "colour on a terminal")
+    check.that(b"\x1b[" not in on_terminal(NO_COLOR="1"), "NO_COLOR")
+    check.that(b"\x1b[" not in on_terminal(TERM="dumb"), "a dumb terminal")
+
+
+def check_completion(check):
+    for shell in ("bash", "zsh", "fish"):
+        script = talpa("completion", shell)
+        check.equal(script.status, 0, f"completion {shell}")
+        for word in ("run", "compare", "output-dir", "label-offset", "against"):
+            check.that(word in script.out, f"{shell} completes {word}")
+    check.equal(talpa("completion", "tcsh").status, 2, "another shell")
+
+    def bash(line):
+        words = line.split(" ")
+        code = (f"source <({TALPA_PROGRAM} completion bash); COMP_WORDS=({' '.join(repr(w) for w in words)}); COMP_CWORD={len(words) - 1}; "
+                "compopt() { :; }; _talpa; printf '%s\\n' \"${COMPREPLY[@]}\"")
+        return subprocess.run(["bash", "-c", code], stdout=subprocess.PIPE, text=True, check=True, cwd=RESNET.parent).stdout.split()
+
+    check.that({"run", "compare", "completion"} <= set(bash("talpa ")), "bash completes commands")
+    check.equal(bash("talpa run --lab"), ["--labels", "--label-offset"], "bash completes options")
+    check.that("in0.bin" in bash("talpa run --input i"), "bash completes files")
+    check.equal(bash("talpa completion f"), ["fish"], "bash completes words")
+
+
+def check_costs(check):
+    ran = talpa("run", RESNET, "--image", IMAGES / "red.jpg")
+    print(f"resnet8_random, whole process: {ran.seconds * 1000:.0f} ms, peak {ran.peak_kib / 1024:.1f} MiB")
+    if not SANITIZED:
+        check.that(ran.peak_kib < MEMORY_BUDGET_KIB, f"peak memory {ran.peak_kib} KiB")
+
+
+def main():
+    check = Checks()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        check_golden(check, folder / "golden")
+        check_json(check, folder)
+        check_labels(check, folder)
+        check_errors(check, folder)
+        check_manners(check, folder)
+        check_terminal(check)
+        check_completion(check)
+        check_costs(check)
+        left = [p for p in folder.rglob("*") if p.suffix not in (".bin", ".pte", ".txt", ".jpg") and p.is_file()]
+        check.equal(left, [], "no temporary files are left")
+    check.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -17,6 +17,7 @@ IMAGES = GOLDEN.parent / "corpus" / "image_fuzz"
 RESNET = GOLDEN / "models" / "resnet8_random" / "resnet8_random.pte"
 INT8 = GOLDEN / "ops" / "int8_io_conv" / "int8_io_conv.pte"
 VARIANTS = GOLDEN / "pte_variants"
+DMA_WAIT, PMU_MASK = 0x11, 0x13  # command words (ethos-u65, section 3.3)
 
 
 def golden_programs():
@@ -32,6 +33,8 @@ def check_golden(check, folder):
     for program, ins, outs in golden_programs():
         ran = talpa("run", program, *inputs(ins), "--output-dir", folder)
         check.equal(ran.status, 0, f"{program.name}: {ran.err}")
+        strict = talpa("run", program, *inputs(ins), "--strict") if program.parent.parent.name == "ops" else ran
+        check.equal(strict.status, 0, f"{program.name}, strict: {strict.err}")
         for out in outs:
             written = folder / out.name
             check.that(written.exists() and written.read_bytes() == out.read_bytes(), f"{program.name}: {out.name} differs")
@@ -137,6 +140,28 @@ def check_errors(check, folder):
         check.equal(ran.out, "", f"{what}: nothing on standard output")
 
 
+def check_strict(check, folder):
+    """A wait replaced by a command that does nothing is found, without --strict it is not."""
+    program = (RESNET).read_bytes()
+    start, size = block_of(program, "cmd_data")
+    words = list(struct.unpack_from(f"<{size // 4}I", program, start))
+    wait = words.index(DMA_WAIT)
+    words[wait] = PMU_MASK
+    broken = folder / "no_wait.pte"
+    broken.write_bytes(program[:start] + struct.pack(f"<{size // 4}I", *words) + program[start + size:])
+    raw = ("run", broken, "--input", RESNET.parent / "in0.bin")
+    check.equal(talpa(*raw).status, 0, "a missing wait has no effect on the model")
+    strict = talpa(*raw, "--strict")
+    check.equal(strict.status, 1, f"a missing wait, strict: {strict.out}")
+    check.that("(Hazard)" in strict.err and "delegate 0" in strict.err, strict.err)
+
+
+def block_of(program, name):
+    """Offset and size of a block of the only delegate: a 16-byte name, a size, 12 bytes of zero (pte-format, 7.1)."""
+    at = program.index(name.encode().ljust(16, b"\0"))
+    return at + 32, struct.unpack_from("<I", program, at + 16)[0]
+
+
 def check_manners(check, folder):
     help_text = talpa("run", "--help")
     check.equal(help_text.status, 0, "help is a success")
@@ -219,6 +244,7 @@ def main():
         check_json(check, folder)
         check_labels(check, folder)
         check_errors(check, folder)
+        check_strict(check, folder)
         check_manners(check, folder)
         check_terminal(check)
         check_completion(check)

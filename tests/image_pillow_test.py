@@ -2,7 +2,7 @@
 """Pictures of every kind and size: what talpa decodes, resizes and crops equals what Pillow makes of the same files.
 
 Pillow is the oracle (Image.open, ImageOps.exif_transpose, convert("RGB"), resize(BILINEAR)). At most 1/255 off is the
-promise; equality is what we get and ask for. Run with a number for a longer run: image_pillow_test.py 2000
+promise; equality is what we get and ask for. Run with a number for a longer run: image_pillow_test.py 1000
 """
 import io
 import os
@@ -192,8 +192,7 @@ def make_kinds():
     return kinds
 
 
-SIZES = [(1, 1), (2, 1), (1, 2), (3, 5), (1, 300), (300, 1), (7, 1000), (1000, 7), (255, 257), (224, 224), (256, 256),
-         (256, 300), (640, 480)]
+SIZES = [(1, 1), (2, 1), (1, 2), (3, 5), (1, 300), (1000, 7), (255, 257)]
 
 
 def difference(ours, theirs):
@@ -218,7 +217,7 @@ def torchvision_fit(picture, shorter, width, height):
 
 
 def main():
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 120
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 30
     rng = random.Random(rounds)
     failures = []
     with tempfile.TemporaryDirectory() as name:
@@ -234,7 +233,7 @@ def main():
 
         kinds = make_kinds()
         for kind, make in kinds.items():  # every kind in several sizes, decoded
-            for width, height in SIZES if "header" not in kind else SIZES[:6]:
+            for width, height in SIZES if "header" not in kind else SIZES[:4]:
                 path.write_bytes(make(rng, width, height))
                 check(f"{kind} {width}x{height}", "decode", pillow_rgb(path))
         for _ in range(rounds):  # random sizes, resized
@@ -249,8 +248,9 @@ def main():
             crop = [rng.randint(1, shorter), rng.randint(1, shorter)] if rng.random() < 0.5 else [min(224, shorter)] * 2
             if max(width, height) * shorter / min(width, height) < 20000:  # Pillow makes the whole scaled picture
                 check(f"{kind} {width}x{height}", "fit", torchvision_fit(pillow_rgb(path), shorter, *crop), shorter, *crop)
-        for width, height in ((5472, 3648), (3000, 4000), (10000, 40), (40, 10000)):  # 20, 12 megapixels; thin
-            path.write_bytes(saved(Image.fromarray(smooth(rng, width, height, 3)), format="JPEG", quality=80))
+        for width, height in ((5472, 3648), (10000, 40), (40, 10000)):  # 20 megapixels; thin
+            tile = Image.fromarray(smooth(rng, min(width, 800), min(height, 800), 3))
+            path.write_bytes(saved(tile.resize((width, height), Image.NEAREST), format="JPEG", quality=80))
             check(f"large {width}x{height}", "fit", torchvision_fit(pillow_rgb(path), 256, 224, 224), 256, 224, 224)
     print(f"{len(failures)} failures")
     return 1 if failures else 0

@@ -12,6 +12,7 @@
 #include "base/host/terminal.h"
 #include "cli/compare_command.h"
 #include "cli/completion.h"
+#include "cli/inspect_command.h"
 #include "cli/run_command.h"
 
 namespace talpa::cli {
@@ -30,6 +31,11 @@ constexpr const char* kRunFooter = R"(Examples:
 Pictures (JPEG, PNG, WebP, BMP) are turned upright, scaled (shorter side), cropped and normalised to -1..1 unless the program
 or --mean, --std and --range say otherwise. Raw inputs are little-endian data in the program's own types.)";
 
+constexpr const char* kInspectFooter = R"(Examples:
+  talpa inspect model.pte
+  talpa inspect model.pte --ops
+  talpa inspect model.pte --html report.html)";
+
 constexpr const char* kCompareFooter = R"(Examples:
   talpa compare model.pte --input in0.bin --against expected/
   talpa compare old.pte --input in0.bin --against new.pte
@@ -44,6 +50,7 @@ constexpr const char* kCompletionFooter = R"(Examples:
 /// The options of all subcommands.
 struct Commands {
     RunOptions run;
+    InspectOptions inspect;
     CompareOptions compare;
     std::string shell;
 };
@@ -93,9 +100,23 @@ void add_run(CLI::App& app, RunOptions& o) {
     run->add_option("--range", o.range,
                     "Scale bytes 0..255 to this range first (default: -1,1; 0,1 with --mean or --std)")
         ->type_name("LOW,HIGH");
-    run->add_flag("--strict", o.strict, "Check every operation of the NPU: overflow, memory never written; slow");
+    run->add_flag("--strict", o.strict,
+                  "Check every operation of the NPU: hazards, overflow, memory never written; slow");
     run->add_flag("--json", o.json, "Print one JSON document");
     run->footer(std::string(kRunFooter) + "\n\n" + kExitFooter);
+}
+
+void add_inspect(CLI::App& app, InspectOptions& o) {
+    CLI::App* inspect =
+        app.add_subcommand("inspect", "Show what is in a program, what memory it needs and where its time goes");
+    inspect->add_option("PROGRAM.pte", o.program, "Program")->type_name("FILE.pte")->required();
+    inspect->add_flag("--ops", o.ops, "List every operation of the NPU");
+    inspect->add_flag("--json", o.json, "Print one JSON document");
+    inspect->add_option("--data", o.data, "Data file of the program; may be given again")
+        ->type_name("FILE.ptd")
+        ->allow_extra_args(false);
+    inspect->add_option("--html", o.html, "Write a report that opens in a browser, offline")->type_name("FILE.html");
+    inspect->footer(std::string(kInspectFooter) + "\n\n" + kExitFooter);
 }
 
 void add_compare(CLI::App& app, CompareOptions& o) {
@@ -151,6 +172,7 @@ int dispatch(const CLI::App& app, Commands& c) {
         if (!valid) return usage_error(valid.error(), "run");
         return finish(succeed(run(c.run)), host::kExitFailed);
     }
+    if (app.got_subcommand("inspect")) return finish(succeed(inspect_program(c.inspect)), host::kExitFailed);
     if (app.got_subcommand("compare")) {
         const auto valid = check(c.compare);
         if (!valid) return usage_error(valid.error(), "compare");
@@ -167,7 +189,8 @@ int dispatch(const CLI::App& app, Commands& c) {
 int run_app(int argc, const char* const* argv) {
     host::clean_up_on_interrupt();
     CLI::App app(
-        "Runs and compares ExecuTorch programs for the Ethos-U65 NPU, on a model of it that is exact to the bit.",
+        "Runs, inspects and compares ExecuTorch programs for the Ethos-U65 NPU, on a model of it that is exact to the "
+        "bit.",
         "talpa");
     app.set_version_flag("--version", std::string("talpa ") + TALPA_VERSION);
     app.require_subcommand(1);
@@ -175,6 +198,7 @@ int run_app(int argc, const char* const* argv) {
     app.get_formatter()->column_width(32);
     Commands commands;
     add_run(app, commands.run);
+    add_inspect(app, commands.inspect);
     add_compare(app, commands.compare);
     add_completion(app, commands.shell);
     try {

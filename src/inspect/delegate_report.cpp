@@ -118,4 +118,14 @@ DelegateReport delegate_report(const pte::Program& program, const pte::MethodVie
     return d;
 }
 
+npu_model::SystemConfig compiled_for(const pte::DelegateView& delegate, std::uint32_t config_word,
+                                     const Options& options) {
+    const std::string_view flags = delegate.compile_spec("compile_flags");
+    DelegateReport d;
+    d.config_word = config_word;
+    d.memory_mode = flag(flags, "memory-mode");
+    d.system = flag(flags, "system-config");
+    return config_for(d, options);
+}
+
 }  // namespace talpa::inspect

@@ -13,4 +13,9 @@ namespace talpa::inspect {
                                              std::uint32_t index, std::span<const pte::DataFile> data_files,
                                              const Options& options);
 
+/// What the cycle model should take for a delegate: what the options ask for, else what its compile specs say it was
+/// compiled for, else the default. `config_word`: its payload's CONFIG.
+[[nodiscard]] npu_model::SystemConfig compiled_for(const pte::DelegateView& delegate, std::uint32_t config_word,
+                                                   const Options& options = {});
+
 }  // namespace talpa::inspect

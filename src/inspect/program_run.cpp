@@ -58,8 +58,8 @@ host::Result<OpenProgram> open_program(const ProgramOptions& options, Tracer* tr
     }
     if (tracer != nullptr)
         model.after_operation = [tracer](const npu::Operation& op, const npu::Job& job) { tracer->operation(op, job); };
-    program.device = std::make_unique<npu_model::Model>(model);
-    if (options.strict) program.strict = std::make_unique<StrictObserver>(*program.device);
+    program.device = std::make_unique<CostedDevice>(model);
+    if (options.strict) program.strict = std::make_unique<StrictObserver>(program.device->model());
 
     rt::SessionOptions session;
     session.method = options.method;
@@ -69,7 +69,11 @@ host::Result<OpenProgram> open_program(const ProgramOptions& options, Tracer* tr
     session.observer = program.strict ? static_cast<runtime::Observer*>(program.strict.get()) : tracer;
     TRY_ASSIGN(auto opened, rt::Session::open(options.path, session));
     program.session = std::make_unique<rt::Session>(std::move(opened));
-    if (program.strict) program.strict->watch(program.session->method());
+    TRY(program.device->estimate(program.session->method()));
+    if (program.strict) {
+        program.strict->watch(program.session->method());
+        TRY(host::with_context(check_hazards(program.session->method()), options.path));
+    }
     if (tracer != nullptr) tracer->watch(program.session->method());
     return program;
 }

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/host/file.h"
+#include "inspect/costed_device.h"
 #include "inspect/strict.h"
 #include "inspect/trace.h"
-#include "npu_model/model.h"
 #include "runtime/host/session.h"
 
 namespace talpa::inspect {
@@ -24,7 +24,7 @@ struct ProgramOptions {
 
 /// Session and device, kept where they are: one points at the other.
 struct OpenProgram {
-    std::unique_ptr<npu_model::Model> device;
+    std::unique_ptr<CostedDevice> device;
     std::unique_ptr<StrictObserver> strict;
     std::unique_ptr<runtime::host::Session> session;
 };

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""talpa inspect from the outside: the three views, what the JSON promises, and trouble. What the views show is tested where
+they are made (src/inspect, inspect_html_test)."""
+import json
+import pathlib
+import tempfile
+
+from talpa_test import GOLDEN, Checks, talpa
+
+PROGRAM = GOLDEN / "models" / "resnet8_random" / "resnet8_random.pte"
+
+
+def main():
+    check = Checks()
+    text = talpa("inspect", PROGRAM)
+    check.equal(text.status, 0, text.err)
+    for word in ("Method forward", "scratch", "fast scratch", "Delegate 0", "cycles"):
+        check.that(word in text.out, f"the text says {word}")
+    ops = talpa("inspect", PROGRAM, "--ops")
+    check.that(len(ops.out.splitlines()) > len(text.out.splitlines()), "--ops is longer")
+
+    document = json.loads(talpa("inspect", PROGRAM, "--json").out)
+    estimate = json.loads((PROGRAM.parent / "resnet8_random.json").read_text())["vela_estimate"]
+    flat = json.dumps(document)
+    for key in ("memory", "cycles_total", "sram_bytes", "dram_bytes", "operations"):
+        check.that(f'"{key}"' in flat, f"the document has {key}")
+    ran = json.loads(talpa("run", PROGRAM, "--input", PROGRAM.parent / "in0.bin", "--json").out)
+    check.that(f'"cycles_total": {ran["npu_cycles"]}' in flat, "run and inspect tell the same cycles")
+    check.that(abs(ran["npu_cycles"] / estimate["cycles_total"] - 1) < 0.1, f"{ran['npu_cycles']} cycles, Vela says {estimate['cycles_total']}")
+
+    with tempfile.TemporaryDirectory() as name:
+        page = pathlib.Path(name) / "report.html"
+        html = talpa("inspect", PROGRAM, "--html", page)
+        check.equal((html.status, html.out), (0, f"{page} written; open it in a browser\n"), html.err)
+        check.that(page.read_text().lower().startswith("<!doctype html>"), "a page")
+        both = talpa("inspect", PROGRAM, "--html", page, "--json")
+        check.equal(json.loads(both.out), document, "JSON beside the page")
+        check.equal(talpa("inspect", PROGRAM, "--html", pathlib.Path(name) / "none" / "x.html").status, 1, "no such folder")
+        check.equal(talpa("inspect", pathlib.Path(name) / "none.pte").status, 1, "no such program")
+        (pathlib.Path(name) / "cut.pte").write_bytes(PROGRAM.read_bytes()[:1000])
+        cut = talpa("inspect", pathlib.Path(name) / "cut.pte")
+        check.equal(cut.status, 1, "a program cut short")
+        check.that("cut.pte" in cut.err, cut.err)
+    check.equal(talpa("inspect").status, 2, "no program")
+    check.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -562,6 +562,30 @@ def resizing():
     case("aten::upsample_nearest2d.vec_out", Placed(tensor("float32", 2, 3, 2, 2), CL), [4, 4], None, order=CL)
 
 
+def antialiased():
+    begin("antialiased")
+    x = floats(1, 2, 6, 7)
+    for align in (False, True):
+        for size in ([3, 3], [12, 14], [6, 7], [1, 1], [5, 2]):
+            case("aten::_upsample_bilinear2d_aa.out", x, size, align, None, None, tol=2e-6)
+    case("aten::_upsample_bilinear2d_aa.out", x, [3, 4], False, Number(0.5), Number(0.6), tol=2e-6)
+
+
+def edges():
+    begin("edges")
+    x = tensor("float32", 2, 3, 4, 5)
+    for pads in ([1, 2, 3, 0], [0, 0, 0, 0], [4, 4, 3, 3]):
+        case("aten::reflection_pad2d.out", x, pads)
+        case("aten::replication_pad2d.out", x, pads)
+    case("aten::replication_pad2d.out", tensor("float32", 2, 1, 3), [2, 5, 7, 1])
+    case("aten::reflection_pad1d.out", tensor("float32", 3, 4), [3, 1])
+    case("aten::replication_pad1d.out", tensor("float32", 2, 3, 4), [1, 6])
+    case("aten::reflection_pad2d.out", Placed(tensor("float32", 1, 3, 3, 3), CL), [1, 1, 1, 1], order=CL)
+    for shifts, dims in (([1], [0]), ([-2], [3]), ([5, -1], [1, 2]), ([0, 100, -7], [0, -1, 2]), ([1, 1, 1, 1], [0, 1, 2, 3])):
+        case("aten::roll.out", x, shifts, dims)
+    case("aten::roll.out", tensor("int8", 7), [3], [0], out="int8")
+
+
 def indices():
     begin("indices")
     x = tensor("float32", 4, 3, 2)
@@ -694,7 +718,7 @@ def main():
     torch.set_num_threads(1)
     folder = pathlib.Path(sys.argv[1])
     for make in (unary, binary, activation, copies, shapes, parts, reductions, orders, softmax, pools, resizing, indices, matrices, convolutions,
-                 normalisation, making):
+                 normalisation, making, antialiased, edges):
         make()
     for name, records in cases.items():
         lines = ",\n".join(json.dumps(r, separators=(",", ":")) for r in records)

@@ -158,4 +158,66 @@ Result<void> run_upsample_bilinear2d_vec(Arguments& args) {  // input, output_si
     return {};
 }
 
+namespace {
+
+// Antialiased: an output place is the average of the inputs under a triangle around it that is as wide as the
+// reduction.
+struct Triangle {
+    std::int64_t first = 0, last = 0;
+    float center = 0, inverse_width = 1, total = 0;
+
+    Triangle(std::int64_t at, float ratio, const Axis& axis) {
+        const float support = std::max(ratio, 1.0F);
+        center = ratio * (static_cast<float>(at) + 0.5F);
+        inverse_width = 1.0F / support;
+        const auto size = static_cast<float>(axis.in);  // clamped as floats, so that the conversions are defined
+        first = static_cast<std::int64_t>(std::clamp(center - support + 0.5F, 0.0F, size));
+        last = static_cast<std::int64_t>(std::clamp(center + support + 0.5F, 0.0F, size));
+        for (std::int64_t k = first; k < last; ++k) total += height(k);
+    }
+    [[nodiscard]] float height(std::int64_t k) const {
+        return std::max(0.0F, 1.0F - std::fabs((static_cast<float>(k) - center + 0.5F) * inverse_width));
+    }
+    [[nodiscard]] float weight(std::int64_t k) const { return total == 0 ? 0.0F : height(k) / total; }
+};
+
+}  // namespace
+
+Result<void> run_upsample_bilinear2d_aa(Arguments& args) {  // self, output_size, align_corners, scale_h?, scale_w?, out
+    TRY(float_tensor(args, 0));
+    TRY_ASSIGN(const bool align_corners, args.boolean(2));
+    Resize r;
+    TRY(read_input(args, r));
+    TRY(read_sizes(args, 1, r));
+    for (std::size_t k = 0; k < 2; ++k) {
+        if (args.is_null(3 + k)) continue;
+        TRY_ASSIGN((k == 0 ? r.y : r.x).scale, args.number(3 + k));
+    }
+    TRY(finish_resize(args, r, 5));
+    if (r.result->numel() == 0) return {};
+    const float y_ratio = ratio_of(r.y, align_corners), x_ratio = ratio_of(r.x, align_corners);
+    for (std::int64_t y = 0; y < r.y.out; ++y) {
+        const Triangle v(y, y_ratio, r.y);
+        for (std::int64_t x = 0; x < r.x.out; ++x) {
+            const Triangle h(x, x_ratio, r.x);
+            for (std::int64_t n = 0; n < r.from.batches; ++n)
+                for (std::int64_t c = 0; c < r.from.channels; ++c) {
+                    const std::uint8_t* const plane = r.self->data + n * r.from.batch_step + c * r.from.channel_step;
+                    float value = 0;
+                    for (std::int64_t sy = v.first; sy < v.last; ++sy) {
+                        float row = 0;
+                        for (std::int64_t sx = h.first; sx < h.last; ++sx)
+                            row += h.weight(sx) * load_one<float>(ScalarType::Float32,
+                                                                  plane + sy * r.from.y_step + sx * r.from.x_step);
+                        value += v.weight(sy) * row;
+                    }
+                    store_one(value, ScalarType::Float32,
+                              r.result->data + n * r.to.batch_step + c * r.to.channel_step + y * r.to.y_step +
+                                  x * r.to.x_step);
+                }
+        }
+    }
+    return {};
+}
+
 }  // namespace talpa::runtime::operators

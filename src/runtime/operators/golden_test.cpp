@@ -146,7 +146,9 @@ class Call {
     std::uint32_t add(const Json& arg) {
         Value v;
         if (arg.is_null()) return add_value(v);
-        const auto& [key, content] = *arg.items().begin();
+        const auto entry = arg.begin();
+        const std::string& key = entry.key();
+        const Json& content = entry.value();
         if (key == "tensor") {
             Tensor* const t = add_tensor(content, true);
             t->is_constant = indices_.empty() ? false : true;  // argument 0 may be written by the in-place operator

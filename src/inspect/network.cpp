@@ -12,8 +12,10 @@ namespace {
 
 using npu::OpKind;
 
-// Boxes of many short runs (a transpose writes single bytes) are followed by their hull.
+// Boxes of many short runs (a transpose writes single bytes) are followed by their hull; so are all of a stream that
+// would take more work than any real one, and in the end nothing more is looked at.
 constexpr std::int64_t kMaxRuns = 1 << 14;
+constexpr std::int64_t kRunBudget = 20'000'000, kVisitBudget = 100'000'000;
 
 bool same_map(const npu::FeatureMap& a, const npu::FeatureMap& b) {
     return a.type == b.type && a.layout == b.layout && a.region == b.region && a.zero_point == b.zero_point &&
@@ -85,12 +87,11 @@ class Analysis {
     }
 
     template <typename Fn>
-    static void runs(const npu::Box& box, Fn&& fn) {
+    void runs(const npu::Box& box, Fn&& fn) {
         const npu::Box merged = box.merged();
-        if (merged.runs() > kMaxRuns)
-            fn(merged.hull());
-        else
-            merged.for_each_run(fn);
+        if (merged.runs() > std::min(kMaxRuns, run_budget_)) return fn(merged.hull());
+        run_budget_ -= merged.runs();
+        merged.for_each_run(fn);
     }
 
     // Ranges that an operation reads, with the operand it reads them as.
@@ -99,7 +100,11 @@ class Analysis {
         npu::for_each_box(net_.operations[i], [&](const npu::Access& a, const npu::Box& box) {
             if (a.is_write) return;
             runs(box, [&](npu::Extent e) {
-                owners_[region_of(a)].visit(e, [&](int range) { found.emplace(range, a.operand); });
+                if (visit_budget_ <= 0) return;
+                owners_[region_of(a)].visit(e, [&](int range) {
+                    --visit_budget_;
+                    found.emplace(range, a.operand);
+                });
             });
         });
         for (const auto& [range, operand] : found) net_.ranges[index(range)].last = i;
@@ -137,6 +142,11 @@ class Analysis {
         net_.layer_of[i] = layer;
         states_[index(layer)].last_op = i;
         states_[index(layer)].last_kernel = kernels_;
+        // Layers in the order of their last kernel, latest first: as many as a cascade may have.
+        constexpr std::size_t kCascade = 24;
+        std::erase(recent_, layer);
+        recent_.insert(recent_.begin(), layer);
+        if (recent_.size() > kCascade) recent_.pop_back();
     }
 
     void link(int layer, const std::map<int, npu::Operand>& sources) {
@@ -206,13 +216,12 @@ class Analysis {
     // kernel just before, or a stripe with the same weights not long after the last one.
     [[nodiscard]] int layer_to_join(std::size_t i, const std::map<int, npu::Operand>& sources,
                                     const std::set<std::pair<std::uint64_t, std::uint64_t>>& weights) const {
-        constexpr std::size_t kCascade = 24;
         const npu::Operation& op = net_.operations[i];
-        for (std::size_t l = states_.size(); l-- > 0;) {
-            const State& state = states_[l];
-            if (state.range == kNone || state.last_kernel + kCascade < kernels_) continue;
+        for (const int l : recent_) {
+            const State& state = states_[index(l)];
+            if (state.range == kNone) continue;
             const npu::Operation& last = net_.operations[state.last_op];
-            if (fills_border(op) && fills_border(last) && state.last_kernel + 1 == kernels_) return static_cast<int>(l);
+            if (fills_border(op) && fills_border(last) && state.last_kernel + 1 == kernels_) return l;
             if (!same_function(op, last) || sources.contains(state.range)) continue;
             const bool next_to_it = state.last_kernel + 1 == kernels_;
             const bool same_weights =
@@ -221,7 +230,7 @@ class Analysis {
                                 (!weights.empty() || follows(op, last, next_to_it));
             const bool slice = next_to_it && !weights.empty() && !same_weights && op.ofm.height == last.ofm.height &&
                                (op.kind == OpKind::Depthwise || op.ifm.base == last.ifm.base);
-            if (stripe || slice) return static_cast<int>(l);
+            if (stripe || slice) return l;
         }
         return kNone;
     }
@@ -320,6 +329,8 @@ class Analysis {
     bool fast_is_scratch_;
     std::array<Owners, 9> owners_;
     std::vector<State> states_;
+    std::vector<int> recent_;
+    std::int64_t run_budget_ = kRunBudget, visit_budget_ = kVisitBudget;
     std::size_t kernels_ = 0;
 };
 

@@ -259,8 +259,22 @@ class Model::Run {
     std::uint64_t work_ = 0;
 };
 
+namespace {
+
+// The part that is modelled, in the system that is asked for.
+SystemConfig system_of(const ModelOptions& options) {
+    const NpuConfig* npu = npu_config_of(options.config);
+    if (npu == nullptr) return options.system;
+    return system_config(npu->hardware->name, options.system.profile, options.system.mode).value_or(options.system);
+}
+
+}  // namespace
+
 Model::Model(const ModelOptions& options)
-    : options_(options), cache_(options.filter_cache_bytes), pool_(options.threads) {}
+    : options_(options),
+      cache_(options.filter_cache_bytes),
+      pool_(options.threads),
+      cycles_(system_of(options)) {}
 Model::~Model() = default;
 
 Result<npu::JobStats> Model::run(const npu::Job& job) {
@@ -274,7 +288,7 @@ Result<npu::JobStats> Model::run(const npu::Job& job) {
     const std::size_t shram_bytes = std::size_t{hardware->shram_banks} * 1024;
     if (!options_.keeps_shared_ram || shram_.size() != shram_bytes) shram_.assign(shram_bytes, 0);
     TRY(Run(*this, job, *hardware).run());
-    return npu::JobStats{};
+    return npu::JobStats{cycles_.of(job.stream)};
 }
 
 }  // namespace talpa::npu_model

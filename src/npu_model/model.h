@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "npu/device.h"
+#include "npu_model/cycles/stream_cycles.h"
 #include "npu_model/filter.h"
 #include "npu_model/findings.h"
 #include "npu_model/thread_pool.h"
@@ -44,6 +45,8 @@ struct ModelOptions {
     std::size_t filter_cache_bytes = 128u << 20;
     /// The tables in the shared RAM survive from run to run, as in a device that is handed one operation at a time.
     bool keeps_shared_ram = false;
+    /// What the cycles in JobStats are an estimate for, with the NPU of `config`.
+    SystemConfig system = default_system_config();
     /// Called after each DMA and kernel operation, on the thread that called `run`, with its results in the job's
     /// regions.
     std::function<void(const npu::Operation& op, const npu::Job& job)> after_operation = {};
@@ -80,6 +83,7 @@ class Model final : public npu::Device {
     Findings findings_;
     std::vector<InitialisedRange> initialised_;
     std::vector<std::uint8_t> shram_;
+    StreamCycles cycles_;
 };
 
 }  // namespace talpa::npu_model

@@ -1,8 +1,10 @@
 // One operation: MAC and output cycles a block, their overlap, and what the blocks move (ethos-u65, sections 8.1
 // to 8.4).
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "base/core/checked_math.h"
 #include "npu/block.h"
@@ -56,37 +58,43 @@ struct MacCycles {
 // One OFM block, all its sub-kernels of at most 8 x 8 and IFM depth blocks (section 8.2).
 MacCycles mac_cycles_per_block(const npu::Operation& op, const Ublocks& u, const npu::BlockShape& ifm,
                                const npu::Hardware& npu) {
-    constexpr std::uint32_t kSub = 8;
     const std::uint64_t weight_step = 4ull * npu.ublock_depth;  // 32: bringing 8 x 8 weights
     const bool part_kernel = op.kind == OpKind::Conv && op.kernel.part_kernel_first;
     const bool acc40 = op.acc_format == npu::AccFormat::Int40;
     const std::uint64_t ifm_bytes = op.ifm.type.bytes;
     const std::uint64_t pipeline = npu.macs == 32 ? (acc40 ? 7 : 3) : (acc40 && npu.macs <= 128 ? 3 : 2);
     MacCycles total;
-    for (std::uint32_t y = 0; y < op.kernel.height; y += kSub) {
-        for (std::uint32_t x = 0; x < op.kernel.width; x += kSub) {
-            const std::uint64_t elements =
-                std::uint64_t{std::min(op.kernel.height - y, kSub)} * std::min(op.kernel.width - x, kSub);
+    // Sub-kernels are full ones of 8, and what is left: at most two extents each way.
+    const auto parts = [](std::uint32_t extent) {
+        constexpr std::uint32_t kSub = 8;
+        return std::array<std::pair<std::uint64_t, std::uint64_t>, 2>{
+            {{kSub, extent / kSub}, {extent % kSub, extent % kSub != 0 ? 1 : 0}}};
+    };
+    for (const auto& [rows, down] : parts(op.kernel.height)) {
+        for (const auto& [columns, across] : parts(op.kernel.width)) {
+            const std::uint64_t count = down * across, taps = rows * columns;
+            if (count == 0) continue;
             std::uint64_t steps = 1, repeats = u.z, per_step = 4 * u.xy;
             bool weights = true;
             if (pools(op.kind)) {
-                per_step = std::max<std::uint64_t>(4, elements) * u.xy * ifm_bytes;
+                per_step = std::max<std::uint64_t>(4, taps) * u.xy * ifm_bytes;
                 weights = false;
             } else if (op.kind == OpKind::Depthwise) {
-                steps = ceil_div<std::uint64_t>(elements, 4);
+                steps = ceil_div<std::uint64_t>(taps, 4);
                 per_step *= ifm_bytes;
             } else if (part_kernel) {
-                steps = ceil_div<std::uint64_t>(elements, ifm_bytes == 2 ? 2 : 4);
+                steps = ceil_div<std::uint64_t>(taps, ifm_bytes == 2 ? 2 : 4);
                 repeats *= ceil_div<std::uint64_t>(ifm.depth, 8);
             } else {
-                steps = elements;
+                steps = taps;
             }
             // A block of one ublock cannot hide the pipeline's depth behind its neighbours.
             std::uint64_t delay = 0;
             if (u.xy == 1) delay = u.z == 1 ? pipeline * steps : pipeline * (steps - 1) * u.z;
             if (part_kernel) delay *= ceil_div<std::uint64_t>(ifm.depth, 8);
-            total.macs += per_step * steps * repeats + delay;
-            total.weighted += (weights ? std::max(weight_step, per_step) : per_step) * steps * repeats + delay;
+            total.macs += count * (per_step * steps * repeats + delay);
+            total.weighted +=
+                count * ((weights ? std::max(weight_step, per_step) : per_step) * steps * repeats + delay);
         }
     }
     const std::uint64_t depth_blocks = reduces_depth(op.kind) ? ceil_div<std::uint64_t>(op.ifm.depth, ifm.depth) : 1;
@@ -119,7 +127,7 @@ std::uint64_t block_transfer(const npu::FeatureMap& fm, const npu::BlockShape& b
     const MemoryTiming& memory = config.timing(config.area_of(fm.region));
     const std::uint64_t bytes = elements(clip(block, fm)) * fm.type.bytes;
     const std::uint64_t bus = bus_bytes(bytes, run_bytes(fm, block, direction, config.npu.hardware->cores), memory);
-    return static_cast<std::uint64_t>(static_cast<double>(bus) / memory.bytes_per_cycle) +
+    return to_count(static_cast<double>(bus) / memory.bytes_per_cycle) +
            (direction == Direction::Read ? memory.read_latency : memory.write_latency);
 }
 
@@ -158,13 +166,13 @@ void mac_operation(OperationCost& cost, const npu::Operation& op, const SystemCo
 
     cost.blocks = ceil_div<std::uint64_t>(op.ofm.height, ofm.height) *
                   ceil_div<std::uint64_t>(op.ofm.width, ofm.width) * ceil_div<std::uint64_t>(op.ofm.depth, ofm.depth);
-    cost.mac_cycles = static_cast<std::uint64_t>(static_cast<double>(mac.macs) * u.blocks);
-    cost.weight_cycles = static_cast<std::uint64_t>(macs * u.blocks);
-    cost.output_cycles = static_cast<std::uint64_t>(out * u.blocks);
-    cost.command_cycles = static_cast<std::uint64_t>(command * u.blocks);
+    cost.mac_cycles = to_count(static_cast<double>(mac.macs) * u.blocks);
+    cost.weight_cycles = to_count(macs * u.blocks);
+    cost.output_cycles = to_count(out * u.blocks);
+    cost.command_cycles = to_count(command * u.blocks);
     cost.fill_cycles = memory.fetch;
     cost.drain_cycles = memory.store;
-    cost.npu_cycles = static_cast<std::uint64_t>(slow * u.blocks + fast) + memory.fetch + memory.store;
+    cost.npu_cycles = to_count(slow * u.blocks + fast) + memory.fetch + memory.store;
 
     if (is_transposing_copy(op)) return;
     cost.macs = std::uint64_t{op.kernel.height} * op.kernel.width * op.ofm.height * op.ofm.width * op.ofm.depth;
@@ -181,15 +189,15 @@ void elementwise_operation(OperationCost& cost, const npu::Operation& op, const 
     cost.blocks = ceil_div<std::uint64_t>(op.ofm.height, block.height) *
                   ceil_div<std::uint64_t>(op.ofm.width, block.width) *
                   ceil_div<std::uint64_t>(op.ofm.depth, block.depth);
-    cost.output_cycles = static_cast<std::uint64_t>(std::ceil(rate * stored));
-    cost.command_cycles = static_cast<std::uint64_t>(std::ceil(command * stored));
+    cost.output_cycles = to_count(std::ceil(rate * stored));
+    cost.command_cycles = to_count(std::ceil(command * stored));
     cost.npu_cycles = std::max(cost.output_cycles, cost.command_cycles);
 }
 
 void count_memory_cycles(OperationCost& cost, const SystemConfig& config) {
     for (std::size_t area = 0; area < kMemoryAreas; ++area)
-        cost.memory_cycles[area] = static_cast<std::uint64_t>(static_cast<double>(cost.traffic[area].bus_bytes()) /
-                                                              config.memory[area].bytes_per_cycle);
+        cost.memory_cycles[area] =
+            to_count(static_cast<double>(cost.traffic[area].bus_bytes()) / config.memory[area].bytes_per_cycle);
 }
 
 }  // namespace

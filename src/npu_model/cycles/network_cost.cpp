@@ -1,6 +1,6 @@
 #include "npu_model/cycles/network_cost.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include "npu_model/cycles/timeline.h"
 
@@ -35,7 +35,7 @@ void place(std::span<const npu::Operation> operations, const SystemConfig& confi
         jobs.push_back(
             {operations[i].kind, operations[i].parameter & 0xFu, costs[i].cost.cycles, costs[i].cost.memory_cycles});
     const std::vector<JobTime> times = simulate(jobs, *config.npu.hardware);
-    const auto cycles = [](double t) { return static_cast<std::uint64_t>(std::llround(t)); };
+    const auto cycles = [](double t) { return to_count(t + 0.5); };
     for (std::size_t i = 0; i < operations.size(); ++i) {
         costs[i].start = cycles(times[i].start);
         costs[i].end = cycles(times[i].end);

@@ -69,6 +69,13 @@ void settle(OperationCost& cost);
 /// nothing.
 [[nodiscard]] bool is_transposing_copy(const npu::Operation& op);
 
+/// A count out of an estimate, cut to what a double counts exactly: nonsense in a stream must not end in undefined
+/// conversions.
+[[nodiscard]] constexpr std::uint64_t to_count(double value) {
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 53;
+    return value >= static_cast<double>(kMost) ? kMost : value > 0 ? static_cast<std::uint64_t>(value) : 0;
+}
+
 /// Every output element needs all input channels.
 [[nodiscard]] constexpr bool reduces_depth(npu::OpKind k) {
     return k == npu::OpKind::Conv || k == npu::OpKind::ReduceSum;

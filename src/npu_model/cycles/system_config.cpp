@@ -57,7 +57,8 @@ bool names_profile(const SystemProfile& profile, std::string_view name) {
 
 // "Dedicated_Sram", and "Dedicated_Sram_384KB": the same with a limit on the cache, which changes no cost.
 bool names_mode(const MemoryMode& mode, std::string_view name) {
-    if (name.size() > mode.name.size() && name[mode.name.size()] == '_' && name.ends_with("KB")) name = name.substr(0, mode.name.size());
+    if (name.size() > mode.name.size() && name[mode.name.size()] == '_' && name.ends_with("KB"))
+        name = name.substr(0, mode.name.size());
     return same_name(mode.name, name);
 }
 

@@ -13,6 +13,10 @@ std::uint64_t fetched_extent(std::uint32_t ofm, std::uint32_t block, std::uint32
                              std::uint32_t dilation, std::uint32_t pad, std::uint32_t ifm, npu::Upscale upscale) {
     constexpr std::uint32_t kSub = 8;
     const std::int64_t factor = upscale == npu::Upscale::None ? 1 : 2;
+    constexpr std::uint64_t kMostSteps = 1 << 16;  // only nonsense has more: there borders are not looked at
+    const std::uint64_t subs = ceil_div<std::uint64_t>(kernel, kSub), blocks = ceil_div<std::uint64_t>(ofm, block);
+    if (subs * blocks > kMostSteps)
+        return subs * blocks * std::min<std::uint64_t>(ifm, (std::uint64_t{block} - 1) * stride + kSub);
     std::uint64_t total = 0;
     for (std::uint32_t sub = 0; sub < kernel; sub += kSub) {
         const std::int64_t first_tap = std::int64_t{sub} * dilation - pad;
@@ -130,7 +134,7 @@ void copy_operation(OperationCost& cost, const npu::Operation& op, const SystemC
                  config.timing(area).bytes_per_cycle +
              config.timing(area).write_latency;
     }
-    cost.cycles = static_cast<std::uint64_t>(std::max(from, to));
+    cost.cycles = to_count(std::max(from, to));
     cost.bound = Bound::Dma;
 }
 

@@ -1,4 +1,5 @@
 # The freestanding folders compiled for the M33: no exceptions, no RTTI, no static constructors, no heap, no C library.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(CMAKE_CXX_FLAGS_RELEASE "-Os")
 set(CMAKE_CXX_STANDARD_LIBRARIES "-lgcc")  # after every library of ours
 target_compile_options(talpa_options INTERFACE
@@ -33,3 +34,14 @@ target_link_options(executorch_runner_cm33.elf PRIVATE
 add_custom_command(TARGET executorch_runner_cm33.elf POST_BUILD COMMAND arm-none-eabi-size -A $<TARGET_FILE:executorch_runner_cm33.elf>)
 # What the compiler calls on its own must not be optimised away before it does.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/firmware/chip/libc.cpp PROPERTIES COMPILE_OPTIONS "-fno-lto")
+
+# Size of reader, executor, delegate and quantize/dequantize, printed here and held by tests/firmware_size_test.py.
+add_executable(talpa_size_probe ${CMAKE_SOURCE_DIR}/cmake/size_probe.cpp ${CMAKE_SOURCE_DIR}/src/firmware/chip/libc.cpp)
+set_target_properties(talpa_size_probe PROPERTIES SUFFIX .elf)
+target_link_libraries(talpa_size_probe PRIVATE talpa_runtime)
+target_compile_options(talpa_size_probe PRIVATE -fno-tree-loop-distribute-patterns)
+target_link_options(talpa_size_probe PRIVATE -mcpu=cortex-m33 -mthumb -mfloat-abi=hard -mfpu=fpv5-sp-d16
+  -ffunction-sections -fdata-sections -nostdlib -static
+  -Wl,--gc-sections -Wl,--entry=probe_main -Wl,-Ttext=0x0FFE0000)
+add_custom_command(TARGET talpa_size_probe POST_BUILD VERBATIM
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/firmware_size_test.py --print $<TARGET_FILE:talpa_size_probe>)

@@ -139,5 +139,7 @@ struct Command {
 
 /// The command's name ("OFM_SCALE"), or nothing if no such command exists.
 [[nodiscard]] std::optional<std::string_view> command_name(const Command& command);
+/// Does such a command exist?
+[[nodiscard]] bool is_command(const Command& command);
 
 }  // namespace talpa::npu

@@ -23,14 +23,14 @@ Result<std::optional<Command>> CommandReader::next() {
     if ((word & 0x3C00) != 0)
         return fail(ErrorCode::CommandStream, "command stream offset {}: word {} sets reserved bits", offset,
                     hex(word));
-    if (!command_name(command))
+    if (!is_command(command))
         return fail(ErrorCode::CommandStream, "command stream offset {}: no command has code {}", offset,
                     hex(word & 0xFFFF));
     if (command.has_payload) {
         if (position_ == words_.size())
             return fail(ErrorCode::CommandStream,
-                        "command stream offset {}: {} needs a payload beyond the end of the stream", offset,
-                        *command_name(command));
+                        "command stream offset {}: command {} needs a payload beyond the end of the stream", offset,
+                        hex(word & 0x3FF));
         command.payload = words_[position_++];
     }
     return command;
@@ -297,9 +297,9 @@ Result<void> RegisterState::resolve_window(Operation& op, const Command& c) cons
         return fail(ErrorCode::CommandStream,
                     "command stream offset {}: {} reads {} rows and {} columns: its padding covers the whole window",
                     c.offset_bytes, op_kind_name(op.kind), need_h, need_w);
-    const unsigned factor = op.upscale == Upscale::None ? 1 : 2;
-    op.ifm.height = static_cast<std::uint32_t>((need_h + factor - 1) / factor);
-    op.ifm.width = static_cast<std::uint32_t>((need_w + factor - 1) / factor);
+    const bool halved = op.upscale != Upscale::None;
+    op.ifm.height = static_cast<std::uint32_t>(halved ? (need_h + 1) >> 1 : need_h);
+    op.ifm.width = static_cast<std::uint32_t>(halved ? (need_w + 1) >> 1 : need_w);
     return {};
 }
 

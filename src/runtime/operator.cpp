@@ -109,6 +109,16 @@ Result<double> Arguments::number(std::size_t arg) const {
     return static_cast<double>(v.i);
 }
 
+Result<float> Arguments::number_as_float(std::size_t arg) const {
+    const Value& v = value(arg);
+    if (v.kind == Value::Kind::Double) return static_cast<float>(v.d);
+    TRY_ASSIGN(const std::int64_t i, integer(arg));
+    if (i < INT32_MIN || i > INT32_MAX)
+        return fail(ErrorCode::InvalidArgument, "{}: argument {} is {}, more than 32 bits", op_name_,
+                    static_cast<unsigned>(arg), i);
+    return static_cast<float>(static_cast<std::int32_t>(i));
+}
+
 Result<bool> Arguments::boolean(std::size_t arg) const {
     const Value& v = value(arg);
     if (v.kind != Value::Kind::Bool) return wrong_kind(op_name_, arg, "a Bool", v.kind);

@@ -32,6 +32,8 @@ class Arguments {
     [[nodiscard]] Result<Tensor*> out(std::size_t arg) const;           ///< the same, and not constant
     [[nodiscard]] Result<std::int64_t> integer(std::size_t arg) const;  ///< Int or Bool
     [[nodiscard]] Result<double> number(std::size_t arg) const;         ///< a Scalar: Int, Bool or Double
+    /// The same as float32: a Double is rounded once, an integer must fit 32 bits. The M33 has no double arithmetic.
+    [[nodiscard]] Result<float> number_as_float(std::size_t arg) const;
     [[nodiscard]] Result<bool> boolean(std::size_t arg) const;
     [[nodiscard]] Result<std::uint32_t> list_size(std::size_t arg) const;                        ///< of any list
     [[nodiscard]] Result<std::int64_t> list_integer(std::size_t arg, std::uint32_t item) const;  ///< IntList

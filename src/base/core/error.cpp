@@ -1,5 +1,7 @@
 #include "base/core/error.h"
 
+#include <cstdarg>
+
 namespace talpa {
 namespace {
 
@@ -13,12 +15,24 @@ class Sink {
     void put(std::string_view text) {
         for (char c : text) put(c);
     }
+    /// value /= base, returning the remainder; by 16-bit pieces, for the M33 would bring a library to divide 64-bit
+    /// numbers.
+    static unsigned divide(std::uint64_t& value, unsigned base) {
+        std::uint32_t rest = 0;
+        std::uint64_t quotient = 0;
+        for (int shift = 48; shift >= 0; shift -= 16) {
+            const std::uint32_t piece = rest << 16 | static_cast<std::uint32_t>(value >> shift & 0xFFFF);
+            quotient = quotient << 16 | piece / base;
+            rest = piece % base;
+        }
+        value = quotient;
+        return rest;
+    }
     void put_number(std::uint64_t value, unsigned base) {
         char digits[20];
         std::size_t n = 0;
         do {
-            digits[n++] = "0123456789abcdef"[value % base];
-            value /= base;
+            digits[n++] = "0123456789abcdef"[divide(value, base)];
         } while (value != 0);
         while (n > 0) put(digits[--n]);
     }
@@ -52,6 +66,44 @@ void put_arg(Sink& sink, const ErrorArg& arg) {
 }
 
 }  // namespace
+
+std::unexpected<Error> detail::make_failure(std::uint32_t code_and_kinds, const char* sentence, ...) {
+    Error error;
+    error.code = static_cast<ErrorCode>(code_and_kinds & 0xFF);
+    error.sentence = sentence;
+    std::va_list args;
+    va_start(args, sentence);
+    for (std::uint32_t kinds = code_and_kinds >> 8; kinds != 0; kinds >>= 3) {
+        ErrorArg& arg = error.args[error.arg_count++];
+        switch (static_cast<Passed>(kinds & 7)) {
+            case Passed::None:
+                break;
+            case Passed::Signed32:
+                arg = va_arg(args, std::int32_t);
+                break;
+            case Passed::Unsigned32:
+                arg = va_arg(args, std::uint32_t);
+                break;
+            case Passed::Signed64:
+                arg = va_arg(args, std::int64_t);
+                break;
+            case Passed::Unsigned64:
+                arg = va_arg(args, std::uint64_t);
+                break;
+            case Passed::Text:
+                arg = va_arg(args, std::string_view);
+                break;
+            case Passed::Literal:
+                arg = va_arg(args, const char*);
+                break;
+            case Passed::Whole:
+                arg = *va_arg(args, const ErrorArg*);
+                break;
+        }
+    }
+    va_end(args);
+    return std::unexpected<Error>(error);
+}
 
 std::string_view Error::render(std::span<char> out) const {
     Sink sink(out);

@@ -10,6 +10,7 @@
 #include <expected>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace talpa {
@@ -103,11 +104,62 @@ struct Error {
 template <typename T>
 using Result = std::expected<T, Error>;
 
+namespace detail {
+
+// There are hundreds of failures in the code, and the M33 has 128 KiB. So each is one call with the arguments as they
+// are: their kinds, three bits an argument, are a constant beside the code.
+enum class Passed : std::uint32_t { None, Signed32, Unsigned32, Signed64, Unsigned64, Text, Literal, Whole };
+
+template <typename T>
+[[nodiscard]] consteval Passed passed_as() {
+    if constexpr (std::is_same_v<T, std::string_view>)
+        return Passed::Text;
+    else if constexpr (std::is_same_v<T, ErrorArg>)
+        return Passed::Whole;
+    else if constexpr (std::is_convertible_v<T, const char*>)
+        return Passed::Literal;
+    else if constexpr (std::is_integral_v<T> && (sizeof(T) < 4 || std::is_signed_v<T>))
+        return sizeof(T) > 4 ? Passed::Signed64 : Passed::Signed32;
+    else
+        return sizeof(T) > 4 ? Passed::Unsigned64 : Passed::Unsigned32;
+}
+
+template <typename T>
+[[nodiscard]] inline auto pass(const T& v) {
+    if constexpr (std::is_same_v<T, ErrorArg>)
+        return &v;
+    else
+        return v;  // narrow integers are promoted by the call
+}
+
+[[nodiscard, gnu::noinline, gnu::cold]] std::unexpected<Error> make_failure(std::uint32_t code_and_kinds,
+                                                                            const char* sentence, ...);
+
+}  // namespace detail
+
 /// `return fail(ErrorCode::InvalidProgram, "tensor {} has rank {}, at most {} is supported", i, rank, kMaxRank);`
 template <typename... Args>
-[[nodiscard]] constexpr std::unexpected<Error> fail(ErrorCode code, const char* sentence, Args... args) {
-    return std::unexpected<Error>(Error(code, sentence, args...));
+    requires(sizeof...(Args) <= Error::kMaxArgs && (std::is_constructible_v<ErrorArg, Args> && ...))
+[[nodiscard]] std::unexpected<Error> fail(ErrorCode code, const char* sentence, const Args&... args) {
+    std::uint32_t kinds = static_cast<std::uint32_t>(code), shift = 8;
+    ((kinds |= static_cast<std::uint32_t>(detail::passed_as<std::decay_t<const Args>>()) << shift, shift += 3), ...);
+    return detail::make_failure(kinds, sentence, detail::pass(args)...);
 }
+
+/// What TRY returns: turns into any Result whose error can be made of this one.
+template <typename E>
+class PassedError {
+  public:
+    explicit PassedError(E& error) : error_(error) {}
+    template <typename T, typename F>
+        requires std::is_constructible_v<F, E&&>
+    [[gnu::noinline, gnu::cold]] operator std::expected<T, F>() && {  // NOLINT(google-explicit-constructor)
+        return std::expected<T, F>(std::unexpect, std::move(error_));
+    }
+
+  private:
+    E& error_;
+};
 
 }  // namespace talpa
 
@@ -116,13 +168,13 @@ template <typename... Args>
 // Works where the function returns Result<T> of this error type or of one that is constructible from it.
 #define TALPA_CONCAT_(a, b) a##b
 #define TALPA_CONCAT(a, b) TALPA_CONCAT_(a, b)
-#define TRY(...)                                                                            \
-    do {                                                                                    \
-        auto talpa_try_result = (__VA_ARGS__);                                              \
-        if (!talpa_try_result) return std::unexpected(std::move(talpa_try_result.error())); \
+#define TRY(...)                                                                      \
+    do {                                                                              \
+        auto talpa_try_result = (__VA_ARGS__);                                        \
+        if (!talpa_try_result) return ::talpa::PassedError(talpa_try_result.error()); \
     } while (false)
-#define TRY_ASSIGN_(tmp, declaration, ...)                    \
-    auto tmp = (__VA_ARGS__);                                 \
-    if (!tmp) return std::unexpected(std::move(tmp.error())); \
+#define TRY_ASSIGN_(tmp, declaration, ...)              \
+    auto tmp = (__VA_ARGS__);                           \
+    if (!tmp) return ::talpa::PassedError(tmp.error()); \
     declaration = std::move(*tmp)
 #define TRY_ASSIGN(declaration, ...) TRY_ASSIGN_(TALPA_CONCAT(talpa_try_, __LINE__), declaration, __VA_ARGS__)

@@ -33,29 +33,28 @@ IntegerRange range_of(ScalarType type) {
 }
 
 // Arguments 1 and 2, given as numbers or as tensors of one element (overload Tensor_out: float64 and int64).
-Result<void> read_scale(Arguments& args, bool by_tensors, double& scale, std::int64_t& zero_point) {
+Result<void> read_scale(Arguments& args, bool by_tensors, float& scale, std::int64_t& zero_point) {
     if (!by_tensors) {
-        TRY_ASSIGN(scale, args.number(1));
+        TRY_ASSIGN(scale, args.number_as_float(1));
         TRY_ASSIGN(zero_point, args.integer(2));
         return {};
     }
     TRY_ASSIGN(const Tensor* const s, args.tensor(1));
     TRY_ASSIGN(const Tensor* const z, args.tensor(2));
-    if (s->numel() != 1 || z->numel() != 1 || (s->type != ScalarType::Float64 && s->type != ScalarType::Float32) ||
-        (z->type != ScalarType::Int64 && z->type != ScalarType::Int32))
+    if (s->numel() != 1 || z->numel() != 1 || s->type != ScalarType::Float64 || z->type != ScalarType::Int64)
         return args.error(ErrorCode::InvalidType,
-                          "{}: scale and zero_point must be one float and one integer, are {} and {}",
+                          "{}: scale and zero_point must be one float64 and one int64, are {} and {}",
                           scalar_name(s->type), scalar_name(z->type));
-    scale = s->type == ScalarType::Float64 ? *s->as<double>() : static_cast<double>(*s->as<float>());
-    zero_point = z->type == ScalarType::Int64 ? *z->as<std::int64_t>() : *z->as<std::int32_t>();
+    scale = static_cast<float>(*s->as<double>());
+    zero_point = *z->as<std::int64_t>();
     return {};
 }
 
 // Arguments 1 to 5 for a quantized tensor of type `quantized`.
 Result<Parameters> read_parameters(Arguments& args, bool by_tensors, ScalarType quantized) {
-    double scale = 0;
+    Parameters p;
     std::int64_t zero_point = 0;
-    TRY(read_scale(args, by_tensors, scale, zero_point));
+    TRY(read_scale(args, by_tensors, p.scale, zero_point));
     TRY_ASSIGN(const std::int64_t min, args.integer(3));
     TRY_ASSIGN(const std::int64_t max, args.integer(4));
     TRY_ASSIGN(const std::int64_t dtype, args.integer(5));
@@ -70,8 +69,6 @@ Result<Parameters> read_parameters(Arguments& args, bool by_tensors, ScalarType 
                           scalar_name(quantized));
     if (zero_point < INT32_MIN || zero_point > INT32_MAX)
         return args.error(ErrorCode::InvalidArgument, "{}: zero_point is {}", zero_point);
-    Parameters p;
-    p.scale = static_cast<float>(scale);
     if (!(p.scale > 0) || p.scale > std::numeric_limits<float>::max())
         return args.error(ErrorCode::InvalidArgument, "{}: the scale is no positive number");
     p.zero_point = static_cast<std::int32_t>(zero_point);
@@ -88,6 +85,7 @@ float round_half_even(float v) {
 }
 
 // The difference to the zero point of the quantized limits is small for all types but int32: one clamp before rounding.
+// T is as wide as an element; whether it is signed makes no difference to a store.
 template <typename T>
 void quantize_small(const float* in, T* out, std::size_t n, const Parameters& p) {
     const float inverse = 1.0F / p.scale;
@@ -101,52 +99,83 @@ void quantize_small(const float* in, T* out, std::size_t n, const Parameters& p)
     }
 }
 
-// Any limits: |v| may be large, where floats are whole numbers anyway.
-template <typename T>
-void quantize_wide(const float* in, T* out, std::size_t n, const Parameters& p) {
-    constexpr float kWhole = 4194304.0F;            // 2^22
-    constexpr float kSaturated = 1099511627776.0F;  // 2^40: beyond any range, whatever the zero point
+// r = half-to-even of any float, saturated at +-2^40, which is beyond every range whatever the zero point. Large floats
+// are whole numbers; they are taken apart by hand, for the M33 would bring a library to convert 64-bit integers.
+std::int64_t round_to_integer(float v) {
+    constexpr float kHalves = 4194304.0F;           // 2^22: from here the steps are a half …
+    constexpr float kWhole = 8388608.0F;            // … and from 2^23 on there are only whole numbers
+    constexpr float kSaturated = 1099511627776.0F;  // 2^40
+    if (!(v == v)) return 0;
+    if (v > -kHalves && v < kHalves) return static_cast<std::int32_t>(round_half_even(v));
+    if (v > -kWhole && v < kWhole) {
+        const auto whole = static_cast<std::int32_t>(v);
+        const bool tie = v != static_cast<float>(whole);
+        return tie && whole % 2 != 0 ? whole + (v > 0 ? 1 : -1) : whole;
+    }
+    v = v < -kSaturated ? -kSaturated : v > kSaturated ? kSaturated : v;
+    const auto high = static_cast<std::int32_t>(v * (1.0F / 65536.0F));
+    const auto low = static_cast<std::int32_t>(v - static_cast<float>(high) * 65536.0F);
+    return std::int64_t{high} * 65536 + low;
+}
+
+void store(std::uint8_t* at, std::size_t width, std::int32_t q) {
+    if (width == 1) *at = static_cast<std::uint8_t>(q);
+    if (width == 2) *reinterpret_cast<std::uint16_t*>(at) = static_cast<std::uint16_t>(q);
+    if (width == 4) *reinterpret_cast<std::int32_t*>(at) = q;
+}
+
+// Any limits.
+void quantize_wide(const Tensor& in, const Tensor& out, const Parameters& p) {
     const float inverse = 1.0F / p.scale;
+    const std::size_t width = scalar_size(out.type), n = in.numel();
     for (std::size_t i = 0; i < n; ++i) {
-        float v = in[i] * inverse;
-        if (!(v == v)) v = 0.0F;
-        if (v > -kWhole && v < kWhole)
-            v = round_half_even(v);
-        else if (v > -8388608.0F && v < 8388608.0F) {  // 2^22 to 2^23: steps of a half
-            const auto whole = static_cast<std::int32_t>(v);
-            const float rest = v - static_cast<float>(whole);
-            v = static_cast<float>(rest != 0.0F && whole % 2 != 0 ? whole + (rest > 0 ? 1 : -1) : whole);
-        }
-        v = v < -kSaturated ? -kSaturated : v > kSaturated ? kSaturated : v;
-        std::int64_t q = static_cast<std::int64_t>(v) + p.zero_point;
+        std::int64_t q = round_to_integer(in.as<const float>()[i] * inverse) + p.zero_point;
         q = q < p.min ? p.min : q > p.max ? p.max : q;
-        out[i] = static_cast<T>(q);
+        store(out.data + i * width, width, static_cast<std::int32_t>(q));
     }
 }
 
-template <typename T>
 void quantize(const Tensor& in, const Tensor& out, const Parameters& p) {
     constexpr std::int64_t kSmall = 1 << 22;
     const std::int64_t low = std::int64_t{p.min} - p.zero_point, high = std::int64_t{p.max} - p.zero_point;
-    if (low >= -kSmall && high <= kSmall && low <= kSmall && high >= -kSmall)
-        quantize_small(in.as<const float>(), out.as<T>(), in.numel(), p);
+    const bool small = low >= -kSmall && high <= kSmall && low <= kSmall && high >= -kSmall;
+    if (small && scalar_size(out.type) == 1)
+        quantize_small(in.as<const float>(), out.as<std::uint8_t>(), in.numel(), p);
+    else if (small && scalar_size(out.type) == 2)
+        quantize_small(in.as<const float>(), out.as<std::uint16_t>(), in.numel(), p);
     else
-        quantize_wide(in.as<const float>(), out.as<T>(), in.numel(), p);
+        quantize_wide(in, out, p);
 }
 
-template <typename T>
+std::int32_t load(const Tensor& in, std::size_t i) {
+    switch (in.type) {
+        case ScalarType::Int8:
+            return in.as<const std::int8_t>()[i];
+        case ScalarType::UInt8:
+            return in.as<const std::uint8_t>()[i];
+        case ScalarType::Int16:
+            return in.as<const std::int16_t>()[i];
+        case ScalarType::UInt16:
+            return in.as<const std::uint16_t>()[i];
+        default:
+            return in.as<const std::int32_t>()[i];
+    }
+}
+
 void dequantize(const Tensor& in, const Tensor& out, const Parameters& p) {
-    const T* const from = in.as<const T>();
     float* const to = out.as<float>();
     const std::size_t n = in.numel();
-    if constexpr (sizeof(T) < 4) {
-        if (p.zero_point > -(1 << 30) && p.zero_point < 1 << 30) {
-            for (std::size_t i = 0; i < n; ++i)
-                to[i] = static_cast<float>(std::int32_t{from[i]} - p.zero_point) * p.scale;
-            return;
-        }
+    if (in.type == ScalarType::Int8 && p.zero_point > -(1 << 30) && p.zero_point < 1 << 30) {  // the usual case, fast
+        for (std::size_t i = 0; i < n; ++i)
+            to[i] = static_cast<float>(in.as<const std::int8_t>()[i] - p.zero_point) * p.scale;
+        return;
     }
-    for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<float>(std::int64_t{from[i]} - p.zero_point) * p.scale;
+    for (std::size_t i = 0; i < n; ++i) {
+        // The difference has 33 bits: its magnitude is rounded to a float, once, and gets its sign back.
+        const std::int64_t d = std::int64_t{load(in, i)} - p.zero_point;
+        const auto magnitude = static_cast<float>(static_cast<std::uint32_t>(d < 0 ? -d : d));
+        to[i] = (d < 0 ? -magnitude : magnitude) * p.scale;
+    }
 }
 
 // Input and output of equal shape and order; elements are then taken as they lie.
@@ -165,23 +194,7 @@ Result<void> quantize_any(Arguments& args, bool by_tensors) {
         return args.error(ErrorCode::InvalidType, "{}: the input must be float32, is {}", scalar_name(in->type));
     TRY_ASSIGN(const Parameters p, read_parameters(args, by_tensors, out->type));
     TRY(match_shapes(args, *in, *out));
-    switch (out->type) {
-        case ScalarType::Int8:
-            quantize<std::int8_t>(*in, *out, p);
-            break;
-        case ScalarType::UInt8:
-            quantize<std::uint8_t>(*in, *out, p);
-            break;
-        case ScalarType::Int16:
-            quantize<std::int16_t>(*in, *out, p);
-            break;
-        case ScalarType::UInt16:
-            quantize<std::uint16_t>(*in, *out, p);
-            break;
-        default:
-            quantize<std::int32_t>(*in, *out, p);
-            break;
-    }
+    quantize(*in, *out, p);
     return {};
 }
 
@@ -204,23 +217,7 @@ Result<void> dequantize_any(Arguments& args, Form form) {
         return args.error(ErrorCode::InvalidArgument, "{}: zero_point {} lies outside {}..{}", p.zero_point, p.min,
                           p.max);
     TRY(match_shapes(args, *in, *out));
-    switch (in->type) {
-        case ScalarType::Int8:
-            dequantize<std::int8_t>(*in, *out, p);
-            break;
-        case ScalarType::UInt8:
-            dequantize<std::uint8_t>(*in, *out, p);
-            break;
-        case ScalarType::Int16:
-            dequantize<std::int16_t>(*in, *out, p);
-            break;
-        case ScalarType::UInt16:
-            dequantize<std::uint16_t>(*in, *out, p);
-            break;
-        default:
-            dequantize<std::int32_t>(*in, *out, p);
-            break;
-    }
+    dequantize(*in, *out, p);
     return {};
 }
 

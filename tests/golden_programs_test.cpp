@@ -292,6 +292,25 @@ TEST_P(WrittenProgram, GivesTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Ops, WrittenProgram, ::testing::ValuesIn(programs(testing::golden_folder() / "ops")), stem);
 
+// Pools of exactly the bytes that the file asks for: nothing grows, and the result is always the same.
+TEST(Memory, TenThousandRunsInExactPools) {
+    const fs::path folder = testing::golden_folder() / "ops" / "linear";
+    npu_model::Model npu;
+    auto session = Session::open(folder / "linear.pte", options_for(npu)).value();
+    const auto input = host::read_file(folder / "in0.bin").value(),
+               expected = host::read_file(folder / "out0.bin").value();
+    const runtime::MemoryNeed before = session.need();
+    for (int i = 0; i < 10'000; ++i) {
+        ASSERT_TRUE(session.set_input(0, input));
+        ASSERT_TRUE(session.run()) << "run " << i;
+        ASSERT_TRUE(std::ranges::equal(*session.output_bytes(0), expected)) << "run " << i;
+    }
+    EXPECT_EQ(session.need().method, before.method);
+    EXPECT_EQ(session.need().planned_total(), before.planned_total());
+    EXPECT_EQ(session.need().scratch, before.scratch);
+    EXPECT_EQ(session.need().fast_scratch, before.fast_scratch);
+}
+
 // Programs without an expected file must at least load, say what memory they need, and run on zeros.
 TEST(Variants, EveryProgramForThisNpuLoadsAndRuns) {
     const fs::path folder = testing::golden_folder() / "pte_variants";

@@ -5,13 +5,17 @@
 #include "base/host/file.h"
 #include "base/host/testing.h"
 #include "pte/data_file.h"
+#include "pte/file_for_test.h"
+#include "pte/host/flatbuffer_builder.h"
 #include "pte/metadata.h"
 
 namespace talpa::pte {
 namespace {
 
-host::MappedFile variant(const std::string& name) {
-    return host::MappedFile::open(testing::golden_folder() / "pte_variants" / name).value();
+namespace files = talpa::host;
+
+files::MappedFile variant(const std::string& name) {
+    return files::MappedFile::open(talpa::testing::golden_folder() / "pte_variants" / name).value();
 }
 
 // The 352 bytes of pte-format, section 14.1: what they hold was confirmed by the stock runtime.
@@ -74,6 +78,32 @@ TEST(Program, ParametersOfInt8PortsAreInConstantMethods) {
     EXPECT_GT(input->scale, 0);
     EXPECT_TRUE(io_quantization(program, program.method(0), IoSide::Output, 0));
     EXPECT_FALSE(io_quantization(program, program.method(0), IoSide::Output, 1));
+}
+
+TEST(Program, V19_ConstantsInOnePlaceOnly) {
+    using namespace host;  // NOLINT(google-build-using-namespace)
+    const auto with = [](std::vector<std::uint64_t> offsets) {
+        const FlatRef buffers = flat_tables({TableBuilder().child(0, flat_bytes({})).ref()});
+        const FlatRef segment = TableBuilder().child(slot::subsegment::offsets, flat_vector(offsets)).ref();
+        const FlatRef plans = flat_tables({TableBuilder().child(slot::plan::name, flat_string("forward")).ref()});
+        auto bytes = finish_flatbuffer(TableBuilder()
+                                           .child(slot::program::execution_plan, plans)
+                                           .child(slot::program::constant_buffer, buffers)
+                                           .child(slot::program::constant_segment, segment)
+                                           .ref(),
+                                       "ET12", 8);
+        bytes.resize(std::max<std::size_t>(bytes.size(), 64));
+        const auto program = Program::open(bytes);
+        return program ? "(accepted)" : testing::text(program.error());
+    };
+    EXPECT_EQ(with({0}), "(accepted)") << "the placeholder alone is no use";
+    EXPECT_EQ(with({0, 0}), "constants are both in constant_buffer (1) and in constant_segment (2)");
+}
+
+TEST(Program, AProgramHasMethods) {
+    auto bytes = host::finish_flatbuffer(host::TableBuilder().ref(), "ET12", 8);
+    bytes.resize(64);
+    EXPECT_EQ(testing::text(Program::open(bytes).error()), "the program has no methods");
 }
 
 TEST(DataFile, ReadsNamedTensorsAndBlobs) {

@@ -90,9 +90,11 @@ std::unexpected<Error> detail::make_failure(std::uint32_t code_and_kinds, const 
             case Passed::Unsigned64:
                 arg = va_arg(args, std::uint64_t);
                 break;
-            case Passed::Text:
-                arg = va_arg(args, std::string_view);
+            case Passed::Text: {
+                const auto text = va_arg(args, PassedText);
+                arg = std::string_view(text.data, text.size);
                 break;
+            }
             case Passed::Literal:
                 arg = va_arg(args, const char*);
                 break;

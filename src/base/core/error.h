@@ -124,10 +124,17 @@ template <typename T>
         return sizeof(T) > 4 ? Passed::Unsigned64 : Passed::Unsigned32;
 }
 
+struct PassedText {
+    const char* data;
+    std::size_t size;
+};
+
 template <typename T>
 [[nodiscard]] inline auto pass(const T& v) {
     if constexpr (std::is_same_v<T, ErrorArg>)
         return &v;
+    else if constexpr (std::is_same_v<T, std::string_view>)
+        return PassedText{v.data(), v.size()};
     else
         return v;  // narrow integers are promoted by the call
 }

@@ -74,7 +74,9 @@ class Layout {
         std::vector<Field> fields;
         for (const auto& [slot, bytes] : node.fields) fields.push_back({slot, bytes.size()});
         for (const auto& [slot, child] : node.children) fields.push_back({slot, 4});
-        std::ranges::stable_sort(fields, [](const Field& a, const Field& b) { return a.size > b.size; });
+        std::ranges::sort(fields, [](const Field& a, const Field& b) {
+            return a.size != b.size ? a.size > b.size : a.slot < b.slot;
+        });
         const bool wide = !fields.empty() && fields.front().size == 8;
         // With 8-byte fields the table begins at 8k + 4, so that they follow its first word.
         std::size_t length = 4;

@@ -3,6 +3,8 @@
 
 #include <cstdio>
 
+#include "base/host/file.h"
+#include "base/host/testing.h"
 #include "guest_board.h"
 
 extern "C" {
@@ -17,7 +19,7 @@ struct Variant {
     bool translate;
 };
 
-class Workload : public testing::TestWithParam<Variant> {};
+class Workload : public ::testing::TestWithParam<Variant> {};
 
 // The expected checksum comes from the host's compiler and processor; two lengths, so that neither is an accident.
 TEST_P(Workload, GivesTheHostsChecksum) {
@@ -35,8 +37,8 @@ TEST_P(Workload, GivesTheHostsChecksum) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, Workload,
-                         testing::Values(Variant{"O0", false}, Variant{"O0", true}, Variant{"Os", false},
-                                         Variant{"Os", true}, Variant{"O3", false}, Variant{"O3", true}),
+                         ::testing::Values(Variant{"O0", false}, Variant{"O0", true}, Variant{"Os", false},
+                                           Variant{"Os", true}, Variant{"O3", false}, Variant{"O3", true}),
                          [](const auto& variant) {
                              return std::string(variant.param.level) +
                                     (variant.param.translate ? "Translated" : "Interpreted");
@@ -52,6 +54,21 @@ TEST(Workload, TakesTheSameInstructionsTranslatedAndInterpreted) {
     ASSERT_TRUE(translated && interpreted);
     EXPECT_EQ(translated->instructions, interpreted->instructions);
     EXPECT_GT(translated->instructions, 1000000U);
+}
+
+// tests/golden/m33/exceptions.txt was printed by the same program under qemu-system-arm 7.2, machine mps2-an505.
+TEST(Exceptions, PrintWhatTheReferenceEmulatorPrinted) {
+    const auto golden = host::read_text(talpa::testing::golden_folder() / "m33" / "exceptions.txt");
+    ASSERT_TRUE(golden) << golden.error().describe();
+    for (const bool translate : {false, true}) {
+        board::cpu::Options options;
+        options.translate = translate;
+        options.translate_after = 0;
+        const auto outcome = run_guest(std::string(M33_GUESTS) + "/exceptions.elf", "program", options, 100'000'000);
+        ASSERT_TRUE(outcome) << outcome.error().describe();
+        EXPECT_EQ(outcome->output, *golden);
+        EXPECT_EQ(outcome->status, 0) << outcome->end;
+    }
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ void Exceptions::reset() {
     primask = faultmask = false;
     basepri = 0;
     locked_up = false;
+    thumb = true;
     other_sp_ = main_limit_ = process_limit_ = 0;
     process_in_use_ = negative_active_ = mpu_bypassed_ = false;
     for (u32& value : nonsecure_) value = 0;
@@ -143,6 +144,7 @@ void Exceptions::handle_fault(Fault fault, u32 address) {
             break;
         case Fault::InvalidState:
             row = {Scs::kInvstate, kUsageFault};
+            thumb = false;
             break;
         case Fault::InvalidPc:
             row = {Scs::kInvpc, kUsageFault};
@@ -307,6 +309,7 @@ void Exceptions::take(unsigned exception, u32 lr) {
     core.it = 0;
     core.exclusive = false;
     core.event = true;
+    thumb = true;
     apply_mode();
     core.r[kLr] = lr;
     core.pc = vector & ~1U;
@@ -448,8 +451,8 @@ std::optional<Fault> Exceptions::activate_fp() {
 u32 Exceptions::xpsr() const {
     const Core& core = machine_.core;
     const u32 it = core.it;
-    return core.nzcv() | (core.q != 0 ? 1U << 27 : 0) | (bits(it, 0, 2) << 25) | kThumbBit | (u32{core.ge} << 16) |
-           (bits(it, 2, 6) << 10) | current;
+    return core.nzcv() | (core.q != 0 ? 1U << 27 : 0) | (bits(it, 0, 2) << 25) | (thumb ? kThumbBit : 0) |
+           (u32{core.ge} << 16) | (bits(it, 2, 6) << 10) | current;
 }
 
 u32 Exceptions::read_special(unsigned sysm, bool privileged) const {

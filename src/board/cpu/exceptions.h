@@ -52,6 +52,7 @@ class Exceptions {
     bool faultmask = false;
     u8 basepri = 0;
     bool locked_up = false;
+    bool thumb = true;  ///< EPSR.T: clear between a branch to an even address and the fault that it brings
 
   private:
     [[nodiscard]] u32 machine_sp() const;

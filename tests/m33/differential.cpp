@@ -108,6 +108,7 @@ struct Arguments {
     std::uint64_t seed = 1;
     std::string group;
     bool list = false;
+    bool table = false;
     bool translate = true;
     unsigned part = 0;  ///< only every `parts`th group
     unsigned parts = 1;
@@ -233,10 +234,26 @@ class Run {
     Oracle oracle_;
 };
 
+/// The evidence table of docs/board-cpu.md.
+int print_table() {
+    std::printf("| group | encodings drawn |\n| --- | --- |\n");
+    for (std::string_view name : group_names()) {
+        std::string row;
+        for (const Encoding& e : encodings()) {
+            if (e.group != name) continue;
+            if (!row.empty()) row += ", ";
+            row += e.name;
+        }
+        std::printf("| %.*s | %s |\n", static_cast<int>(name.size()), name.data(), row.c_str());
+    }
+    return 0;
+}
+
 int usage() {
     std::fprintf(stderr,
                  "usage: m33_differential [--group NAME] [--count INSTRUCTIONS-A-GROUP] [--seed N] [--part K/N] "
-                 "[--interpret] [--list]\n");
+                 "[--interpret] "
+                 "[--list] [--table]\n");
     return 2;
 }
 
@@ -249,6 +266,8 @@ int main(int argc, char** argv) {
         const bool has_value = i + 1 < argc;
         if (option == "--list")
             arguments.list = true;
+        else if (option == "--table")
+            arguments.table = true;
         else if (option == "--interpret")
             arguments.translate = false;
         else if (option == "--group" && has_value)
@@ -267,6 +286,7 @@ int main(int argc, char** argv) {
         for (std::string_view name : group_names()) std::printf("%.*s\n", static_cast<int>(name.size()), name.data());
         return 0;
     }
+    if (arguments.table) return print_table();
     Run run(arguments);
     bool good = true;
     unsigned matched = 0;

@@ -81,6 +81,8 @@ constexpr Encoding kEncodings[] = {
     {"data-register", "xXTB16", "11111010 001i 1111 1111 dddd 10ii mmmm"},
     {"data-register", "SXTB UXTB", "11111010 010i 1111 1111 dddd 10ii mmmm"},
     {"data-register", "QADD..QDSUB", "11111010 1000 nnnn 1111 dddd 10ii mmmm"},
+    {"data-register", "CLZ", "11111010 1011 nnnn 1111 dddd 1000 mmmm", Rule::SameRegister},
+    {"data-register", "REV REV16 RBIT REVSH", "11111010 1001 nnnn 1111 dddd 10ii mmmm", Rule::SameRegister},
     {"data-register", "SEL", "11111010 1010 nnnn 1111 dddd 1000 mmmm"},
     // --- parallel arithmetic
     {"parallel", "S Q SH ADD8", "11111010 1000 nnnn 1111 dddd 0i0i mmmm"},
@@ -208,6 +210,8 @@ constexpr Encoding kEncodings[] = {
     {"branch", "TBB", "111010001101 bbbb 11110000 0000 xxxx"},
     {"branch", "TBH", "111010001101 bbbb 11110000 0001 xxxx"},
     {"branch", "MOV PC", "010001101 pppp 111"},
+    {"branch", "POP PC", "1011 1101 llllllll"},
+    {"branch", "LDM PC", "1110100010 i1 bbbb 1000 0000 000lllll"},
     {"branch", "LDR PC", "111110001 101 bbbb 1111 00000000ii00"},
     // --- floating point
     {"fp-arithmetic", "VMLA VMLS", "11101110 0i00 iiii iiii 1010 iii0 iiii"},

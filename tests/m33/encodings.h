@@ -20,6 +20,7 @@ enum class Rule {
     FixedWidth,    ///< VCVT fixed point: fraction bits fit the width
     FpCorePair,    ///< VMOV with two S registers: the second exists
     FlagsOfApsr,   ///< MSR APSR
+    SameRegister,  ///< CLZ and relatives name their source twice
 };
 
 struct Encoding {

@@ -106,6 +106,8 @@ bool allowed(const Encoding& e, std::uint32_t w) {
         }
         case Rule::FixedWidth:
             return field(w, 0, 4) * 2 + field(w, 5, 1) <= (field(w, 7, 1) != 0 ? 32U : 16U);
+        case Rule::SameRegister:
+            return field(w, 16, 4) == field(w, 0, 4);
         case Rule::FlagsOfApsr:
             return field(w, 10, 2) != 0;
         default:

@@ -26,6 +26,18 @@ void Ram::mark_code(std::size_t offset, std::size_t length) {
         code_[g] = 1;
 }
 
+bool Ram::initialised(std::size_t offset, std::size_t length) const {
+    if (written_.empty()) return true;
+    for (std::size_t i = offset / 4; i <= (offset + length - 1) / 4; i++)
+        if (written_[i] == 0) return false;
+    return true;
+}
+
+void Ram::note_written(std::size_t offset, std::size_t length) {
+    if (written_.empty()) return;
+    for (std::size_t i = offset / 4; i <= (offset + length - 1) / 4; i++) written_[i] = 1;
+}
+
 void Ram::forget_code() {
     std::fill(code_.begin(), code_.end(), u8{0});
 }
@@ -83,6 +95,7 @@ bool Bus::write(u32 address, std::span<const u8> data) {
         const u32 offset = address + w(done) - region->base;
         const std::size_t n = std::min<std::size_t>(data.size() - done, region->size - offset);
         std::memcpy(region->ram->bytes().data() + region->ram_offset + offset, data.data() + done, n);
+        region->ram->note_written(region->ram_offset + offset, n);
         done += n;
     }
     return true;

@@ -42,10 +42,18 @@ class Ram {
     void mark_code(std::size_t offset, std::size_t length);
     void forget_code();
 
+    /// Makes this a RAM with ECC as it is after power-up: reading a word that nobody has written, or writing a part of
+    /// one, is a bus error (remoteproc spec 1.4). Whole words written by the core or through Bus::write count.
+    void require_initialisation() { written_.assign(memory_.size() / 4 + 1, 0); }
+    /// Whether every word of the range may be read.
+    [[nodiscard]] bool initialised(std::size_t offset, std::size_t length) const;
+    void note_written(std::size_t offset, std::size_t length);
+
   private:
     std::vector<u8> own_;  // malloc aligns large blocks to 16
     std::span<u8> memory_;
     std::vector<u8> code_;
+    std::vector<u8> written_;  ///< one a word; empty: not asked for
 };
 
 struct Region {

@@ -77,6 +77,25 @@ TEST(Faults, UnalignedTrapCatchesNormalMemoryToo) {
     EXPECT_EQ(board.scs().cfsr, Scs::kUnaligned);
 }
 
+// Remoteproc spec 1.4: TCM has ECC; a word must be written whole before it is read or written in part.
+TEST(Faults, UninitialisedTcmIsABusErrorWhenItIsAskedFor) {
+    Board board;
+    board.set_reg(kShcsr, kEnableFaults);
+    board.data.require_initialisation();
+    board.data.note_written(kSize - 0x1000, 0x1000);  // the stack
+    board.core().r[1] = kData + 8;
+    board.run({0x700A, kLoop}, 1);  // strb r2, [r1]
+    EXPECT_EQ(board.scs().cfsr, Scs::kPreciserr | Scs::kBfarvalid);
+    EXPECT_EQ(board.scs().bfar, kData + 8);
+    board.scs().cfsr = 0;
+    board.run({kStr, 0x700A, kLdr, kLoop}, 3);
+    EXPECT_EQ(board.scs().cfsr, 0U);
+    board.core().r[1] = kData + 12;
+    board.run({kLdr, kLoop}, 1);
+    EXPECT_EQ(board.scs().bfar, kData + 12);
+    EXPECT_EQ(board.scs().cfsr, Scs::kPreciserr | Scs::kBfarvalid);
+}
+
 TEST(Faults, FailedMultipleLoadLeavesAllRegisters) {
     Board board;
     board.set_reg(kShcsr, kEnableFaults);

@@ -58,6 +58,7 @@ void Memory::fill(Table& table, u32 address, const Region& region) {
     const std::size_t offset = region.ram_offset + (first - region.base);
     const bool for_writing = &table == &tables_[0][1] || &table == &tables_[1][1];
     if (for_writing && region.ram->holds_code(offset, kPageSize)) return;
+    if (!region.ram->initialised(offset, kPageSize)) return;
     table.entries[first >> kPageBits] = reinterpret_cast<std::uintptr_t>(region.ram->bytes().data() + offset) - first;
     table.filled.push_back(first >> kPageBits);
 }
@@ -97,8 +98,10 @@ std::optional<Fault> Memory::read_once(u32 address, unsigned size, bool privileg
         return std::nullopt;
     }
     if (region->ram != nullptr) {
+        const std::size_t offset = region->ram_offset + (address - region->base);
+        if (!region->ram->initialised(offset, size)) return Fault::DataBus;
         value = 0;
-        std::memcpy(&value, region->ram->bytes().data() + region->ram_offset + (address - region->base), size);
+        std::memcpy(&value, region->ram->bytes().data() + offset, size);
         if (!by_bytes) fill(tables_[privileged ? 1 : 0][0], address, *region);
         return std::nullopt;
     }
@@ -134,7 +137,9 @@ std::optional<Fault> Memory::write_once(u32 address, unsigned size, bool privile
     }
     if (region->ram != nullptr) {
         const std::size_t offset = region->ram_offset + (address - region->base);
+        if (size < 4 && !region->ram->initialised(offset, size)) return Fault::DataBus;
         std::memcpy(region->ram->bytes().data() + offset, &value, size);
+        region->ram->note_written(offset, size);
         if (region->ram->holds_code(offset, size)) machine_.request_code_flush();
         if (!by_bytes) fill(tables_[privileged ? 1 : 0][1], address, *region);
         return std::nullopt;
@@ -155,6 +160,7 @@ std::optional<Fault> Memory::fetch(u32 address, bool privileged, u32& value) {
         return std::nullopt;
     }
     const std::size_t offset = region->ram_offset + (address - region->base);
+    if (!region->ram->initialised(offset, 2)) return Fault::InstructionBus;
     value = 0;
     std::memcpy(&value, region->ram->bytes().data() + offset, 2);
     if (!region->ram->holds_code(offset, 2)) {

@@ -367,6 +367,12 @@ static void test_floating_point(void) {
     print_hex("fpscr", fpscr);
     print_hex("fpccr", FPCCR & 0xC0000001);
     print_hex("control", MRS(control));
+    /* A handler without FP: the space stays unused, and the state is gone from FPCCR on return. */
+    svc_mode = 2;
+    __asm__ volatile("vmov.f32 s0, #1.5\n svc 2\n vmov %0, s0" : "=r"(s0)::"r0", "r1", "r2", "r3", "r12", "lr", "s0", "memory");
+    print_hex("s0 after a handler without fp", s0);
+    print_hex("fpccr", FPCCR & 0xC0000001);
+    svc_mode = 3;
     /* Without lazy stacking. */
     FPCCR &= ~(1u << 30);
     __asm__ volatile(

@@ -38,7 +38,7 @@ echo "The photo: $photo ($(size_of "$photo"), a cat)."
 
 show "What is in the program, and what memory it needs to the byte" "$talpa" inspect "$program"
 show "Classify the photo on the NPU model" "$talpa" run "$program" --image "$photo" "${labels[@]}"
-show "Run the recorded input, 20 times" "$talpa" run "$program" --input "$folder/in0.bin" --repeat 20 --output-dir "$out"
+show "Run the recorded input, 20 times" "$talpa" run "$program" --input "$folder/in0.bin" "${labels[@]}" --repeat 20 --output-dir "$out"
 show "Is the output equal, bit for bit, to the one recorded with other software?" \
     "$talpa" compare "$program" --input "$folder/in0.bin" --against "$folder"
 

@@ -127,6 +127,9 @@ def bad_inputs(folder):
     yield "400 megapixels", ("run", RESNET, "--image", IMAGES / "huge.png"), 1, "20000 x 20000 pixels, more than the limit"
     yield "a picture for two inputs", ("run", GOLDEN / "ops" / "add_same" / "add_same.pte", "--image", IMAGES / "red.jpg"), 1, "more than one input"
     yield "a picture for a vector", ("run", GOLDEN / "ops" / "linear" / "linear.pte", "--image", IMAGES / "red.jpg"), 1, "is no picture"
+    yield "a std of 0", ("run", RESNET, "--image", IMAGES / "red.jpg", "--std", "0"), 1, "standard deviation of 0"
+    yield "a std of 0, int8", ("run", INT8, "--image", IMAGES / "red.jpg", "--std", "0"), 1, "standard deviation of 0"
+    yield "an empty range", ("run", RESNET, "--image", IMAGES / "red.jpg", "--range", "1,1"), 1, "holds nothing"
     yield "output folder under a file", ("run", RESNET, *raw, "--output-dir", text / "x"), 1, "cannot make the folder"
     yield "another NPU's program", ("run", VARIANTS / "two_u85.pte", "--input", VARIANTS / "two.in0.bin"), 1, "two_u85.pte"
 

@@ -106,14 +106,17 @@ Limits limits_of(image::Element element) {
 
 /// Scale and zero point for an integer type that spans the normalised range of all channels.
 void assume_scale(image::PreprocessSpec& spec) {
-    float low = 0, high = 0;
+    double low = 0, high = 0;
     for (unsigned c = 0; c < 3; ++c) {
-        const float a = (spec.low - spec.mean[c]) / spec.std[c], b = (spec.high - spec.mean[c]) / spec.std[c];
+        const double a = (double{spec.low} - spec.mean[c]) / spec.std[c];
+        const double b = (double{spec.high} - spec.mean[c]) / spec.std[c];
         low = std::min({low, a, b}), high = std::max({high, a, b});
     }
     const Limits limits = limits_of(spec.element);
-    spec.scale = (high - low) / static_cast<float>(limits.high - limits.low);
-    spec.zero_point = limits.low - static_cast<std::int32_t>(std::nearbyint(low / spec.scale));
+    const double scale = (high - low) / (limits.high - limits.low);
+    spec.scale = static_cast<float>(scale);
+    if (!std::isfinite(scale) || scale <= 0) return;  // a std of 0, which to_tensor refuses
+    spec.zero_point = limits.low - static_cast<std::int32_t>(std::nearbyint(low / scale));
 }
 
 }  // namespace

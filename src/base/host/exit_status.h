@@ -1,4 +1,4 @@
-// How talpa's programs end. Documented in docs/reference.md.
+// How talpa's programs end. Documented in docs/cli.md.
 #pragma once
 
 namespace talpa::host {

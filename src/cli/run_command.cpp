@@ -165,11 +165,17 @@ host::Result<void> run(const RunOptions& options) {
     if (!options.labels.empty()) {
         TRY_ASSIGN(labels, host::with_context(Labels::read(options.labels, options.label_offset), "labels"));
     }
-    TRY_ASSIGN(const inspect::OpenProgram program, inspect::open_program({.path = options.program,
-                                                                          .method = options.method,
-                                                                          .data = options.data,
-                                                                          .threads = options.threads,
-                                                                          .strict = options.strict}));
+    inspect::ProgramOptions open{.path = options.program,
+                                 .method = options.method,
+                                 .data = options.data,
+                                 .threads = options.threads,
+                                 .strict = options.strict};
+    // One run may be long enough to want progress of its own when it is strict; several show theirs run by run.
+    host::Progress operations("NPU operation", 0);
+    std::size_t done = 0;
+    if (options.strict && options.repeat == 1 && options.images.size() <= 1)
+        open.on_operation = [&] { operations.done(++done); };
+    TRY_ASSIGN(const inspect::OpenProgram program, inspect::open_program(open));
     rt::Session& session = *program.session;
     OutputFolders folders(options);
     std::vector<RunResult> results;
@@ -200,6 +206,7 @@ host::Result<void> run(const RunOptions& options) {
             progress.done(results.size());
         }
     }
+    operations.clear();
     print_all(results, options, labels);
     return {};
 }

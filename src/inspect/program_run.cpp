@@ -58,6 +58,8 @@ host::Result<OpenProgram> open_program(const ProgramOptions& options, Tracer* tr
     }
     if (tracer != nullptr)
         model.after_operation = [tracer](const npu::Operation& op, const npu::Job& job) { tracer->operation(op, job); };
+    else if (options.on_operation)
+        model.after_operation = [tell = options.on_operation](const npu::Operation&, const npu::Job&) { tell(); };
     program.device = std::make_unique<CostedDevice>(model);
     if (options.strict) program.strict = std::make_unique<StrictObserver>(program.device->model());
 

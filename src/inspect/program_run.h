@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ struct ProgramOptions {
     std::vector<std::string> data;
     unsigned threads = 0;  ///< 0: as many as there are processors, at most 8
     bool strict = false;
+    std::function<void()> on_operation = {};  ///< after each operation of the NPU; not together with a tracer
 };
 
 /// Session and device, kept where they are: one points at the other.

@@ -34,9 +34,10 @@ Progress::Progress(std::string what, std::size_t total)
 
 void Progress::done(std::size_t so_far) {
     if (!terminal_) return;
+    if (so_far == total_) return clear();
     const auto now = Clock::now();
     if (now - started_ < kSilence || (shown_ && now - last_shown_ < kRefresh)) return;
-    fmt::print(stderr, "\r\x1B[K{} {} of {}", what_, so_far, total_);
+    fmt::print(stderr, "\r\x1B[K{} {}{}", what_, so_far, total_ == 0 ? "" : fmt::format(" of {}", total_));
     std::fflush(stderr);
     shown_ = true;
     last_shown_ = now;

@@ -27,6 +27,7 @@ class Style {
 /// Silent where standard error is no terminal.
 class Progress {
   public:
+    /// `total` 0: how much there is to do is not known.
     Progress(std::string what, std::size_t total);
     ~Progress() { clear(); }
     Progress(const Progress&) = delete;

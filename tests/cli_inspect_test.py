@@ -28,6 +28,12 @@ def main():
     check.that(f'"cycles_total": {ran["npu_cycles"]}' in flat, "run and inspect tell the same cycles")
     check.that(abs(ran["npu_cycles"] / estimate["cycles_total"] - 1) < 0.1, f"{ran['npu_cycles']} cycles, Vela says {estimate['cycles_total']}")
 
+    # The estimate is for the memory mode that the program was compiled for, in both.
+    for mode in ("shared_sram", "sram_only"):
+        program = GOLDEN / "ops" / mode / f"{mode}.pte"
+        cycles = json.loads(talpa("run", program, "--input", program.parent / "in0.bin", "--json").out)["npu_cycles"]
+        check.that(f'"cycles_total": {cycles}' in json.dumps(json.loads(talpa("inspect", program, "--json").out)), f"{mode}: {cycles} cycles")
+
     with tempfile.TemporaryDirectory() as name:
         page = pathlib.Path(name) / "report.html"
         html = talpa("inspect", PROGRAM, "--html", page)

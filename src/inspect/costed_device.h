@@ -15,7 +15,8 @@ class CostedDevice final : public npu::Device {
     explicit CostedDevice(const npu_model::ModelOptions& options) : model_(options) {}
 
     [[nodiscard]] npu_model::Model& model() { return model_; }
-    /// Estimates the streams of a method that was loaded on this device; without it, runs report 0 cycles.
+    /// Estimates the streams of a method that was loaded on this device; without it, runs report the model's estimate
+    /// for its default.
     [[nodiscard]] host::Result<void> estimate(const runtime::Method& method);
 
     [[nodiscard]] std::uint32_t config() const override { return model_.config(); }

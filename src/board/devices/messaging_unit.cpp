@@ -164,11 +164,12 @@ bool MessagingUnit::send(std::uint32_t word) {
 }
 
 void MessagingUnit::listen(bool enable) {
-    {
-        const std::lock_guard lock(mutex_);
-        listening_ = enable;
-    }
+    std::unique_lock lock(mutex_);
+    listening_ = enable;
     changed_.notify_all();
+    // As free_irq does: afterwards no handler runs any more. (A handler that stops the core would wait for itself.)
+    if (!enable && std::this_thread::get_id() != delivery_.get_id())
+        changed_.wait(lock, [this] { return ending_ || !delivering_; });
 }
 
 void MessagingUnit::reset() {
@@ -184,9 +185,12 @@ void MessagingUnit::deliver() {
         changed_.wait(lock, [this] { return ending_ || (listening_ && (linux_.full & (1u << kChannel)) != 0); });
         if (ending_) return;
         linux_.full &= ~(1u << kChannel);
+        delivering_ = true;
         update_line(lock);
         received_();
         lock.lock();
+        delivering_ = false;
+        changed_.notify_all();
     }
 }
 

@@ -56,6 +56,7 @@ class MessagingUnit final : public cpu::Device, public Mailbox {
     Side m33_, linux_;
     bool line_ = false;
     bool listening_ = false;
+    bool delivering_ = false;  ///< Linux's handler runs
     bool ending_ = false;
     std::thread delivery_;
 };

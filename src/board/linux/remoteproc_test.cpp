@@ -167,7 +167,8 @@ class RemoteprocTest : public testing::Test {
                 if (with_tty) return RpmsgTty::create(bus, channel, {}, registry).value();
                 return std::make_unique<Listener>(heard, mutex, bound);
             });
-        core.to_linux = [this] { rproc->mailbox_received(); };
+        // the object, not the pointer to it: that one is null already while the object ends
+        core.to_linux = [remoteproc = rproc.get()] { remoteproc->mailbox_received(); };
     }
     void SetUp() override {
         files["good.elf"] = firmware_elf();

@@ -31,7 +31,6 @@ struct MachineOptions {
 
 class Machine final : public CoreControl {
   public:
-    /// `mailbox_received`: Linux's handler of words from the M33; may be set later with on_mailbox.
     [[nodiscard]] static host::Result<std::unique_ptr<Machine>> create(const MachineOptions& options, KernelLog& log);
     ~Machine();
 
@@ -40,6 +39,7 @@ class Machine final : public CoreControl {
 
     [[nodiscard]] SystemMemory& memory() { return memory_; }
     [[nodiscard]] Mailbox& mailbox() { return *messaging_unit_; }
+    /// Before the first start. What it calls must live until the core has been stopped for the last time.
     void on_mailbox(std::function<void()> received) { received_ = std::move(received); }
 
     /// Instructions that the M33 has executed since power-up.

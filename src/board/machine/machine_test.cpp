@@ -40,11 +40,10 @@ class BoardTest : public ::testing::Test {
                 if (!tty_serves(TtyFlavour::Mainline, channel.name)) return nullptr;
                 return RpmsgTty::create(bus, channel, {}, registry_).value();
             });
-        machine_->on_mailbox([this] { rproc_->mailbox_received(); });
+        machine_->on_mailbox([remoteproc = rproc_.get()] { remoteproc->mailbox_received(); });
     }
     void TearDown() override {
         if (fd_ >= 0) ::close(fd_);
-        if (rproc_) machine_->on_mailbox([] {});
         rproc_.reset();
         machine_.reset();
     }

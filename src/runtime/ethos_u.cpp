@@ -92,6 +92,13 @@ void copy_output(const Tensor& tensor, const pte::IoRecord& record, const std::u
     }
 }
 
+// Of each output so many bytes are watched: enough to rule out chance, and a large picture costs nothing.
+constexpr std::uint32_t kWatchedBytes = 1024;
+
+std::uint32_t watched(const pte::IoRecord& record) {
+    return record.size_bytes < kWatchedBytes ? record.size_bytes : kWatchedBytes;
+}
+
 // What an output's place holds before a run, so that an output which nobody wrote is recognised. Differs from byte to
 // byte and from salt to salt.
 std::uint8_t canary(std::uint32_t at, std::uint8_t salt) {
@@ -241,14 +248,15 @@ std::uint8_t EthosUDelegate::prior_byte(std::span<const Value> values, pte::Vect
     return canary(at, salt);
 }
 
-// The first output whose every byte is as it was before the run; -1 when there is none.
+// The first output whose every watched byte is as it was before the run; -1 when there is none.
 std::int32_t EthosUDelegate::untouched_output(std::span<const Value> values, pte::Vector<std::int32_t> args,
                                               Pool scratch, std::uint8_t salt) const {
     for (std::uint32_t o = 0; o < outputs_.count(); ++o) {
         const pte::IoRecord record = outputs_[o];
         std::uint32_t at = record.offset;
-        while (at < record.offset + record.size_bytes && scratch[at] == prior_byte(values, args, at, salt)) ++at;
-        if (at == record.offset + record.size_bytes) return static_cast<std::int32_t>(o);
+        const std::uint32_t end = at + watched(record);
+        while (at < end && scratch[at] == prior_byte(values, args, at, salt)) ++at;
+        if (at == end) return static_cast<std::int32_t>(o);
     }
     return -1;
 }
@@ -258,7 +266,7 @@ Result<std::uint64_t> EthosUDelegate::run_once(npu::Device& device, std::span<co
                                                std::uint8_t salt) const {
     for (std::uint32_t o = 0; o < outputs_.count(); ++o) {
         const pte::IoRecord record = outputs_[o];
-        for (std::uint32_t i = 0; i < record.size_bytes; ++i)
+        for (std::uint32_t i = 0; i < watched(record); ++i)
             scratch[record.offset + i] = canary(record.offset + i, salt);
     }
     for (std::uint32_t i = 0; i < inputs_.count(); ++i) {

@@ -1,0 +1,104 @@
+#include "runtime/host/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/host/testing.h"
+#include "runtime/program_for_test.h"
+
+namespace talpa::runtime::host {
+namespace {
+
+using namespace runtime::testing;
+using ::testing::HasSubstr;
+
+SessionOptions options(OperatorTable table = operators::kQuantizeOperators, npu::Device* device = nullptr) {
+    SessionOptions o;
+    o.operators = table;
+    o.device = device;
+    return o;
+}
+
+TEST(Session, RunsAProgramFromMemory) {
+    const auto file = write_program(round_trip_program());
+    auto session = Session::open(file, "round trip", options()).value();
+    EXPECT_EQ(session.input(0).describe(), "float32 [4]");
+    EXPECT_EQ(session.input(0).size_bytes, 16u);
+    const std::vector<float> input{0.5F, 1.0F, -0.5F, 2.0F};
+    ASSERT_TRUE(session.set_input(0, bytes_of(input)));
+    ASSERT_TRUE(session.run());
+    EXPECT_EQ(floats_of(session.output_bytes(0).value()), input);
+    EXPECT_GT(session.times().run.count(), 0);
+}
+
+TEST(Session, AllMissingOperatorsAreListedWithTheirInstructions) {
+    ProgramSpec p = round_trip_program();
+    p.methods[0].operators = {{"aten::nothing", "out"}, {"aten::more", ""}};
+    p.methods[0].chains[0].push_back(p.methods[0].chains[0][0]);
+    const auto file = write_program(p);
+    const auto session = Session::open(file, "p.pte", options());
+    ASSERT_FALSE(session);
+    EXPECT_EQ(session.error().code, ErrorCode::OperatorMissing);
+    EXPECT_EQ(session.error().message,
+              "operators are not built in: aten::more (instruction 1), aten::nothing.out (instructions 0, 2)");
+    EXPECT_EQ(session.error().context, "p.pte: method 'forward'");
+    EXPECT_THAT(session.error().hint, HasSubstr("cortex_m::quantize_per_tensor.out"));
+}
+
+TEST(Session, AnUnknownMethodListsTheMethods) {
+    ProgramSpec p = round_trip_program();
+    p.methods.push_back(constant_method_spec("answer", std::int64_t{42}));
+    const auto file = write_program(p);
+    SessionOptions o = options();
+    o.method = "backward";
+    const auto session = Session::open(file, "p.pte", o);
+    ASSERT_FALSE(session);
+    EXPECT_EQ(session.error().code, ErrorCode::NotFound);
+    EXPECT_EQ(session.error().hint, "The program has: forward, answer");
+}
+
+TEST(Session, AMissingDataFileIsHintedAt) {
+    const auto session = Session::open(talpa::testing::golden_folder() / "pte_variants" / "two_ext.pte", options());
+    ASSERT_FALSE(session);
+    EXPECT_THAT(session.error().hint, HasSubstr("--data FILE.ptd"));
+}
+
+TEST(Session, AFailedRunNamesTheInstruction) {
+    FakeNpu npu;
+    npu.behaviour = [](const npu::Job&) -> Result<npu::JobStats> { return fail(ErrorCode::Timeout, "no interrupt"); };
+    const auto file = write_program(delegate_program());
+    auto session = Session::open(file, "p.pte", options(operators::kQuantizeOperators, &npu)).value();
+    const std::vector<std::uint8_t> input(16);
+    ASSERT_TRUE(session.set_input(0, input));
+    const auto ran = session.run();
+    ASSERT_FALSE(ran);
+    EXPECT_EQ(ran.error().describe(), "p.pte: method 'forward', instruction 0: no interrupt (Timeout)");
+}
+
+TEST(Session, ResetBringsTheInitialStateBack) {
+    ProgramSpec p = round_trip_program();
+    p.methods[0].outputs = {1};
+    p.initial_values = {{5, 6, 7, 8}};
+    std::get<TensorSpec>(p.methods[0].values[1]).data_index = 1;
+    const auto file = write_program(p);
+    auto session = Session::open(file, "p.pte", options()).value();
+    const std::vector<float> input(4);
+    ASSERT_TRUE(session.set_input(0, bytes_of(input)));
+    ASSERT_TRUE(session.run());
+    EXPECT_EQ(session.output_bytes(0).value()[0], 0);
+    ASSERT_TRUE(session.reset());
+    EXPECT_EQ(*session.method().output(0).tensor->data, 5);
+    EXPECT_FALSE(session.output_bytes(0)) << "no results before a run";
+}
+
+TEST(Session, MemoryNeedIsKnownWithoutAnNpu) {
+    const auto file = write_program(delegate_program());
+    const auto program = pte::Program::open(file).value();
+    const MemoryNeed need = memory_need(program, options()).value();
+    EXPECT_EQ(need.scratch, 80u);
+    EXPECT_EQ(need.fast_scratch, 32u);
+    EXPECT_EQ(need.planned_total(), 32u);
+}
+
+}  // namespace
+}  // namespace talpa::runtime::host

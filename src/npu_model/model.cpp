@@ -8,6 +8,7 @@
 #include "npu/hardware.h"
 #include "npu/validate.h"
 #include "npu_model/dma.h"
+#include "npu_model/fast/plan_cache.h"
 #include "npu_model/kernels.h"
 #include "npu_model/legality.h"
 #include "npu_model/reference.h"
@@ -214,7 +215,8 @@ class Model::Run {
                       .subspan(
                           static_cast<std::size_t>(hardware_.lut_base() + npu::kLutSlotBytes * op.activation.lut_slot),
                           static_cast<std::size_t>(npu::lut_bytes(op)));
-        const Context context{op, job_.regions, filter_now.get(), lut, model_.pool_, model_.findings_};
+        const Context context{op,           job_.regions,     filter_now.get(),   lut,
+                              model_.pool_, model_.findings_, model_.plans_.get()};
         if (model_.options_.kernels == Kernels::Fast && !shadow_ && fast::try_run(context)) return {};
         return run_reference(context);
     }
@@ -274,6 +276,7 @@ Model::Model(const ModelOptions& options)
     : options_(options),
       cache_(options.filter_cache_bytes),
       pool_(options.threads),
+      plans_(std::make_unique<fast::PlanCache>()),
       cycles_(system_of(options)) {}
 Model::~Model() = default;
 

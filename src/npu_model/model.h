@@ -16,6 +16,10 @@
 
 namespace talpa::npu_model {
 
+namespace fast {
+class PlanCache;
+}
+
 enum class Kernels : std::uint8_t {
     Reference,  ///< the plain kernels, written to be read
     Fast,       ///< fast kernels where there are any
@@ -81,6 +85,7 @@ class Model final : public npu::Device {
     FilterCache cache_;
     ThreadPool pool_;
     Findings findings_;
+    std::unique_ptr<fast::PlanCache> plans_;
     std::vector<InitialisedRange> initialised_;
     std::vector<std::uint8_t> shram_;
     StreamCycles cycles_;

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Measures talpa against its peers, side by side in one run: ./run bench [NAME…]; without names all of them.
+#   litert   MobileNetV2 on the NPU model against LiteRT with XNNPACK (PyPI ai-edge-litert, in a venv under build/)
+#   kernels  the single kernels of the NPU model
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+reference=${TALPA_REFERENCE:-../shared/reference}
+
+bench_litert() {
+    if [ ! -d "$reference/models/mobilenet_v2_int8io" ]; then
+        echo "bench litert: the reference set is absent (TALPA_REFERENCE names its folder); skipped"
+        return
+    fi
+    cmake --build --preset release --target talpa_bench_server >/dev/null
+    if [ ! -x build/bench-venv/bin/python ]; then
+        echo "Making build/bench-venv with ai-edge-litert"
+        /usr/bin/python3 -m venv build/bench-venv
+        build/bench-venv/bin/pip install -q ai-edge-litert numpy
+    fi
+    build/bench-venv/bin/python bench/litert/compare.py --server build/release/bin/talpa_bench_server \
+        --model "$reference/models/mobilenet_v2_int8io" \
+        --tflite "$reference/tflite/tf2_mobilenet_v2_1.0_224_ptq.tflite" ${BENCH_ARGUMENTS:-}
+}
+
+bench_kernels() {
+    cmake --build --preset release --target kernels_bench >/dev/null
+    build/release/bin/kernels_bench
+}
+
+[ $# -gt 0 ] || set -- litert kernels
+for name in "$@"; do
+    if ! declare -F "bench_$name" >/dev/null; then
+        echo "bench: there is no '$name'; there are: litert, kernels" >&2
+        exit 2
+    fi
+    printf '\n== %s\n' "$name"
+    "bench_$name"
+done

@@ -2,20 +2,39 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace talpa::npu_model {
 namespace {
 
-TEST(ThreadPool, calls_each_index_once_and_returns_when_all_are_done) {
+TEST(ThreadPool, calls_each_index_once_in_many_short_loops) {
     for (const unsigned threads : {1u, 2u, 5u}) {
         ThreadPool pool(threads);
         EXPECT_EQ(pool.threads(), threads);
-        for (std::uint32_t count : {0u, 1u, 2u, 3u, 100u, 1000u})
-            for (int repeat = 0; repeat < 50; ++repeat) {
-                std::vector<std::atomic<int>> calls(count);
-                pool.run(count, [&](std::uint32_t i) { ++calls[i]; });
-                for (const auto& n : calls) ASSERT_EQ(n, 1);
-            }
+        for (std::uint32_t round = 0; round < 3000; ++round) {
+            const std::uint32_t count = round % 17;
+            std::vector<std::atomic<int>> calls(count);
+            pool.run(count, [&](std::uint32_t i) { ++calls[i]; });
+            for (std::uint32_t i = 0; i < count; ++i) ASSERT_EQ(calls[i], 1) << "loop " << round << " index " << i;
+        }
     }
+}
+
+TEST(ThreadPool, workers_that_went_to_sleep_come_back) {
+    ThreadPool pool(3);
+    std::atomic<int> calls = 0;
+    for (int i = 0; i < 5; ++i) {
+        pool.run(100, [&](std::uint32_t) { ++calls; });
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_EQ(calls, 500);
+}
+
+TEST(ThreadPool, starts_no_thread_before_there_is_work_and_ends_idle_ones) {
+    ThreadPool unused(64);
+    ThreadPool used(2);
+    used.run(2, [](std::uint32_t) {});
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Depthwise convolutions, 16 channels at a time: each input row is spread once so that the taps in x of a channel lie
 // together, and then serves every output row whose window holds it.
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "base/core/checked_math.h"
@@ -33,7 +34,9 @@ class DepthwisePlan final : public Plan {
     }
     // The padded line, then room for vectors that read past its end.
     [[nodiscard]] std::size_t line_bytes() const {
-        return round_up<std::size_t>(std::size_t{image.width} * 16 * image.bytes + 192, 64);
+        const std::size_t beyond =
+            std::size_t{x_groups} * form->order.elements * 2 + 4;  // columns; dilation is at most 2
+        return round_up<std::size_t>((image.width + beyond) * 16 * image.bytes + 128, 64);
     }
 
     bool run(const Context& context) const override {
@@ -89,12 +92,13 @@ class DepthwisePlan final : public Plan {
             finisher.emplace(context);
         }
 
+        const bool in_place = spreads_in_place(op);
         std::uint32_t next = y0 * k.stride_y;  // first row of the padded grid that is not in the ring
         for (std::uint32_t y = y0; y < y1; ++y) {
             const std::uint32_t top = y * k.stride_y;
             for (next = std::max(next, top); next < top + slots; ++next)
                 if ((next - top) % k.dilation_y == 0 || k.stride_y % k.dilation_y != 0)
-                    spread_row(context, next, c0, line, ring + (next % slots) * row_bytes);
+                    spread_row(context, in_place, next, c0, line, ring + (next % slots) * row_bytes);
             for (std::uint32_t ky = 0; ky < k.height; ++ky)
                 for (std::uint32_t g = 0; g < x_groups; ++g)
                     groups[ky * x_groups + g] =
@@ -105,20 +109,67 @@ class DepthwisePlan final : public Plan {
         }
     }
 
-    void spread_row(const Context& context, std::uint32_t y, std::uint32_t c0, std::uint8_t* line,
+    // Bricks in one piece: nearly all windows lie inside the row, where they are spread from as they are; the few at
+    // its ends go through a short line that holds padding and the pixels beside it.
+    [[nodiscard]] bool spreads_in_place(const npu::Operation& op) const {
+        return bytes && op.ifm.layout == npu::Layout::Nhcwb16 && op.upscale == npu::Upscale::None &&
+               is_single_tile(op.ifm);
+    }
+
+    void spread_row(const Context& context, bool in_place, std::uint32_t y, std::uint32_t c0, std::uint8_t* line,
                     std::uint8_t* out) const {
         const npu::Operation& op = context.op;
-        copy_line(context, image, y, c0, op.ifm.zero_point, line);
         SpreadTask task;
         task.stride = op.kernel.stride_x;
         task.dilation = op.kernel.dilation_x;
         task.pixels = static_cast<int>(op.ofm.width);
         task.flip = flip;
         const std::uint32_t elements = form->order.elements;
-        for (std::uint32_t g = 0; g < x_groups; ++g) {
-            task.line = line + std::size_t{g} * elements * op.kernel.dilation_x * 16 * image.bytes;
-            task.out = out + std::size_t{g} * op.ofm.width * 64;
-            (bytes ? kernels_.spread : kernels_.spread16)(task);
+        const std::uint32_t pad_top = op.padding.top, pad_left = op.padding.left;
+        const bool stored = y >= pad_top && y - pad_top < op.ifm.height;
+        // Windows [first, last) touch no padding.
+        const std::uint32_t first = ceil_div<std::uint32_t>(pad_left, op.kernel.stride_x);
+        const std::uint32_t reach = (x_groups * elements - 1) * op.kernel.dilation_x;
+        const std::uint32_t limit = pad_left + op.ifm.width;  // of the padded grid
+        const std::uint32_t last =
+            std::min(op.ofm.width, limit > reach ? (limit - reach - 1) / op.kernel.stride_x + 1 : 0u);
+        if (!in_place || !stored || last <= first) {
+            copy_line(context, image, y, c0, op.ifm.zero_point, line);
+            for (std::uint32_t g = 0; g < x_groups; ++g) {
+                task.line = line + std::size_t{g} * elements * op.kernel.dilation_x * 16 * image.bytes;
+                task.out = out + std::size_t{g} * op.ofm.width * 64;
+                (bytes ? kernels_.spread : kernels_.spread16)(task);
+            }
+            return;
+        }
+        const std::uint8_t* row = context.memory(op.ifm) + op.ifm.offset_of(y - pad_top, 0, c0);
+        const auto part = [&](const std::uint8_t* origin, std::uint32_t from, std::uint32_t to) {
+            task.pixels = static_cast<int>(to - from);
+            for (std::uint32_t g = 0; g < x_groups; ++g) {
+                task.line = origin + std::size_t{g} * elements * op.kernel.dilation_x * 16;
+                task.out = out + (std::size_t{g} * op.ofm.width + from) * 64;
+                kernels_.spread(task);
+            }
+        };
+        // `origin` of a window is at column window * stride - pad_left of the row.
+        if (first > 0) {
+            const std::uint32_t columns = std::min(op.ifm.width, (first - 1) * op.kernel.stride_x + reach + 1);
+            std::memset(line, op.ifm.zero_point, std::size_t{pad_left} * 16);
+            std::memcpy(line + std::size_t{pad_left} * 16, row, std::size_t{columns} * 16);
+            if (columns == op.ifm.width)
+                std::memset(line + (std::size_t{pad_left} + columns) * 16, op.ifm.zero_point,
+                            (std::size_t{reach} + 1) * 16);
+            part(line, 0, first);
+        }
+        part(row + (std::size_t{first} * op.kernel.stride_x - pad_left) * 16, first, last);
+        if (last < op.ofm.width) {
+            const std::uint32_t from = last * op.kernel.stride_x - pad_left,
+                                columns = op.ifm.width > from ? op.ifm.width - from : 0;
+            const std::uint32_t wanted = (op.ofm.width - last - 1) * op.kernel.stride_x + reach + 1;
+            std::memcpy(line, row + std::size_t{from} * 16, std::size_t{columns} * 16);
+            if (wanted > columns)
+                std::memset(line + std::size_t{columns} * 16, op.ifm.zero_point, (std::size_t{wanted} - columns) * 16);
+            part(line, last, op.ofm.width);
         }
     }
 

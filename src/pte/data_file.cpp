@@ -9,7 +9,7 @@ Result<DataFile> DataFile::open(Bytes file) {
     const Bytes tables = file.first(static_cast<std::size_t>(data.frame_.flatbuffer_size));
     // 0.5 and 0.6 have more fields in the root, and other things in slots 1 and 2: those must not be read as today's.
     const std::uint32_t root = load_le<std::uint32_t>(tables.data());
-    if (root % 4 == 0 && root >= 8 && root <= tables.size() - 4) {
+    if (tables.size() >= 8 && root % 4 == 0 && root >= 8 && root <= tables.size() - 4) {
         const std::int64_t vtable = std::int64_t{root} - load_le<std::int32_t>(tables.data() + root);
         if (vtable >= 0 && vtable % 2 == 0 && vtable + 12 <= static_cast<std::int64_t>(tables.size()) &&
             Table(tables.data(), root).has(3))

@@ -133,5 +133,15 @@ TEST(DataFile, V02_V03_HeaderOfDataFiles) {
               "cut short: segments take 1099511627776 bytes from 256 by the header, the file has 2176");
 }
 
+// Found by fuzzing: a table region of no bytes made the root offset look as if it lay inside.
+TEST(DataFile, ARegionOfTablesWithoutBytesIsNotRead) {
+    auto file = variant("flash.ptd");
+    store_le(file.data(), std::uint32_t{0x40000000});
+    store_le(file.data() + 16, std::uint64_t{0});
+    store_le(file.data() + 24, std::uint64_t{0});
+    const ExactBytes exact(file);
+    EXPECT_EQ(text(DataFile::open(exact.bytes()).error()), "a FlatBuffer of 0 bytes");
+}
+
 }  // namespace
 }  // namespace talpa::pte

@@ -43,7 +43,6 @@ TEST(Cpu, StopRequestEndsATightTranslatedLoop) {
     });
     EXPECT_EQ(board.cpu.run(~u64{0}), Stop::Requested);
     other.join();
-    EXPECT_GT(board.cpu.cycles(), 10000U);
 }
 
 TEST(Cpu, InterruptFromAnotherThreadIsTakenInATightLoop) {

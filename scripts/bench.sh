@@ -2,6 +2,7 @@
 # Measures talpa against its peers, side by side in one run: ./run bench [NAME…]; without names all of them.
 #   litert   MobileNetV2 on the NPU model against LiteRT with XNNPACK (PyPI ai-edge-litert, in a venv under build/)
 #   kernels  the single kernels of the NPU model
+#   m33      the Cortex-M33 simulator against qemu-system-arm on the same programs
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -28,10 +29,14 @@ bench_kernels() {
     build/release/bin/kernels_bench
 }
 
-[ $# -gt 0 ] || set -- litert kernels
+bench_m33() {
+    /usr/bin/python3 bench/m33.py
+}
+
+[ $# -gt 0 ] || set -- litert kernels m33
 for name in "$@"; do
     if ! declare -F "bench_$name" >/dev/null; then
-        echo "bench: there is no '$name'; there are: litert, kernels" >&2
+        echo "bench: there is no '$name'; there are: litert, kernels, m33" >&2
         exit 2
     fi
     printf '\n== %s\n' "$name"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "npu_model/fast/memory_span.h"
 
@@ -18,8 +19,10 @@ std::array<std::int64_t, 4> strides_of(const npu::FeatureMap& fm) {
 void simplify(std::vector<Loop>& loops, std::size_t operands) {
     std::erase_if(loops, [](const Loop& l) { return l.count == 1; });
     const std::size_t out = operands - 1;
-    std::ranges::stable_sort(
-        loops, [out](const Loop& a, const Loop& b) { return std::abs(a.stride[out]) > std::abs(b.stride[out]); });
+    // Outermost first, equals in their order; a handful of loops (clang 19 refuses libstdc++'s stable_sort as deprecated).
+    for (std::size_t i = 1; i < loops.size(); ++i)
+        for (std::size_t k = i; k > 0 && std::abs(loops[k].stride[out]) > std::abs(loops[k - 1].stride[out]); --k)
+            std::swap(loops[k], loops[k - 1]);
     for (std::size_t i = loops.size(); i-- > 1;) {
         Loop& outer = loops[i - 1];
         const Loop& inner = loops[i];

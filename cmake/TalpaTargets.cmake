@@ -75,6 +75,9 @@ function(talpa_library folder)
   talpa_checks(${folder} ${target})
 endfunction()
 
+# What users run, without tests and benchmarks.
+add_custom_target(programs)
+
 # A command-line program: src/FOLDER/main.cpp plus the folder's library.
 function(talpa_program name)
   cmake_parse_arguments(P "" "FOLDER" "" ${ARGN})
@@ -82,6 +85,7 @@ function(talpa_program name)
   talpa_target_name(target ${P_FOLDER})
   add_executable(${name} ${CMAKE_SOURCE_DIR}/src/${P_FOLDER}/main.cpp)
   target_link_libraries(${name} PRIVATE ${target})
+  add_dependencies(programs ${name})
 endfunction()
 
 function(talpa_checks folder target)

@@ -19,7 +19,8 @@ std::array<std::int64_t, 4> strides_of(const npu::FeatureMap& fm) {
 void simplify(std::vector<Loop>& loops, std::size_t operands) {
     std::erase_if(loops, [](const Loop& l) { return l.count == 1; });
     const std::size_t out = operands - 1;
-    // Outermost first, equals in their order; a handful of loops (clang 19 refuses libstdc++'s stable_sort as deprecated).
+    // Outermost first, equals in their order; a handful of loops (clang 19 refuses libstdc++'s stable_sort as
+    // deprecated).
     for (std::size_t i = 1; i < loops.size(); ++i)
         for (std::size_t k = i; k > 0 && std::abs(loops[k].stride[out]) > std::abs(loops[k - 1].stride[out]); --k)
             std::swap(loops[k], loops[k - 1]);

@@ -78,7 +78,8 @@ void add_run(CLI::App& app, RunOptions& o) {
         ->expected(1, 1 << 20);
     run->add_option("--labels", o.labels, "Names of the classes, one a line")->type_name("FILE");
     run->add_option("--label-offset", o.label_offset, "The label of class 0 stands in this line, counted from 0")
-        ->type_name("N");
+        ->type_name("N")
+        ->check(between(-1'000'000, 1'000'000));
     run->add_option("--top", o.top, "How many classes to show")
         ->type_name("N")
         ->check(between(1, 1'000'000))
@@ -143,7 +144,7 @@ void add_completion(CLI::App& app, std::string& shell) {
 }
 
 void report(const Error& error) {
-    fmt::print(stderr, "{} {}\n", host::Style(stderr).red("talpa:"), error.describe());
+    host::say(fmt::format("{} {}\n", host::Style(stderr).red("talpa:"), error.describe()));
 }
 
 int usage_error(const Error& error, const char* command) {
@@ -212,17 +213,19 @@ int run_app(int argc, const char* const* argv) {
         // CLI11 does not say which word it was that is no command.
         if (command == "talpa" && argc > 1 && argv[1][0] != '-')
             what = fmt::format("there is no command '{}'", argv[1]);
-        fmt::print(stderr, "{} {}\n  {} --help\n", host::Style(stderr).red(command + ":"), what, command);
+        host::say(fmt::format("{} {}\n  {} --help\n", host::Style(stderr).red(command + ":"), what, command));
         return host::kExitUsage;
     }
+    // Of compare, 1 means that something differs.
+    const int trouble = app.got_subcommand("compare") ? host::kExitUsage : host::kExitFailed;
     try {
         return dispatch(app, commands);
     } catch (const std::bad_alloc&) {
-        fmt::print(stderr, "talpa: out of memory ({})\n", error_name(ErrorCode::OutOfResources));
-        return host::kExitFailed;
+        host::say(fmt::format("talpa: out of memory ({})\n", error_name(ErrorCode::OutOfResources)));
+        return trouble;
     } catch (const std::exception& e) {
-        fmt::print(stderr, "talpa: {} ({})\n", e.what(), error_name(ErrorCode::Internal));
-        return host::kExitFailed;
+        host::say(fmt::format("talpa: {} ({})\n", e.what(), error_name(ErrorCode::Internal)));
+        return trouble;
     }
 }
 

@@ -29,7 +29,7 @@ std::string coordinates(std::uint64_t index, const std::vector<std::int32_t>& sh
 }
 
 std::string describe(const TensorDifference& d, const std::vector<std::int32_t>& shape) {
-    return fmt::format("{} of {} elements differ, by at most {:g}; the first at {}: {:g} and {:g}", d.differing,
+    return fmt::format("{} of {} elements differ, by at most {:g}; the first at {}: {:.9g} and {:.9g}", d.differing,
                        d.elements, d.max_abs, coordinates(d.first, shape), d.first_a, d.first_b);
 }
 

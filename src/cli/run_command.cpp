@@ -5,7 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
-#include <map>
+#include <set>
 
 #include "base/host/file.h"
 #include "base/host/terminal.h"
@@ -64,6 +64,7 @@ host::Result<std::vector<double>> run_repeatedly(rt::Session& session, std::size
     runs_ms.reserve(repeat);
     host::Progress progress("run", repeat);
     for (std::size_t i = 0; i < repeat; ++i) {
+        TRY(session.reset());  // each run is one of its own: buffers that a network changes begin anew
         TRY(set_inputs());
         TRY(session.run());
         runs_ms.push_back(session.times().run.count());
@@ -83,8 +84,10 @@ class OutputFolders {
         fs::path folder = root_;
         if (one_each_) {
             const std::string name = fs::path(image).filename().string();
-            const unsigned seen = ++names_[name];
-            folder /= seen == 1 ? name : fmt::format("{}.{}", name, seen);
+            // A picture may be called as another one's folder was numbered.
+            std::string free = name;
+            for (unsigned i = 2; !names_.insert(free).second; ++i) free = fmt::format("{}.{}", name, i);
+            folder /= free;
         }
         std::error_code error;
         fs::create_directories(folder, error);
@@ -97,7 +100,7 @@ class OutputFolders {
   private:
     fs::path root_;
     bool one_each_;
-    std::map<std::string, unsigned> names_;
+    std::set<std::string> names_;
 };
 
 /// The outputs of the last run: written if there is a folder, and the first that scores classes ranked.
@@ -192,7 +195,7 @@ host::Result<void> run(const RunOptions& options) {
         TRY_ASSIGN(const NormalisationFlags flags, normalisation(options));
         TRY_ASSIGN(const PictureInput input,
                    picture_input(session.program(), options.method, port, session.input(port), flags));
-        if (!input.note.empty()) fmt::print(stderr, "talpa: note: {}\n", input.note);
+        if (!input.note.empty()) host::say(fmt::format("talpa: note: {}\n", input.note));
         host::Progress progress("picture", options.images.size());
         for (const std::string& image : options.images) {
             TRY_ASSIGN(const auto tensor, tensor_of(image, input.spec));

@@ -20,6 +20,11 @@ TEST(HostError, TakesOverAFreestandingError) {
     EXPECT_EQ(error.message, "rank 17 of 16");
 }
 
+TEST(HostError, StrangersTextCannotDriveATerminal) {
+    EXPECT_EQ(Error(ErrorCode::NotFound, "no method '\x1b[31mred\a'", "see\nhere").describe(),
+              "no method '?[31mred?' (NotFound)\n  see\nhere");
+}
+
 TEST(HostError, DescribesContextFromTheOutsideIn) {
     auto failed = with_context(with_context(core_failure(), "tensor 3"), "reading m.pte");
     EXPECT_EQ(std::move(failed.error()).with_hint("export it again").describe(),

@@ -88,7 +88,33 @@ Result<std::string> read_text(const std::filesystem::path& path, std::uint64_t l
     return std::string(bytes.begin(), bytes.end());
 }
 
-Result<void> write_file(const std::filesystem::path& path, Bytes bytes) {
+namespace {
+
+// A device, a pipe: there is nothing to replace, the bytes go into it.
+Result<void> write_into(const std::filesystem::path& path, Bytes bytes) {
+    const int raw = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (raw < 0) return errno_error(path, "cannot open");
+    Fd fd(raw);
+    while (!bytes.empty()) {
+        const ssize_t n = ::write(fd.get(), bytes.data(), bytes.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return errno_error(path, "cannot write");
+        bytes = bytes.subspan(static_cast<std::size_t>(n));
+    }
+    if (fd.close_now() != 0) return errno_error(path, "cannot finish writing");
+    return {};
+}
+
+}  // namespace
+
+Result<void> write_file(const std::filesystem::path& given, Bytes bytes) {
+    struct ::stat there{};
+    const bool exists = ::stat(given.c_str(), &there) == 0;
+    if (exists && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) return write_into(given, bytes);
+    // What a link points to is replaced, not the link.
+    std::error_code no_link;
+    const std::filesystem::path target = exists ? std::filesystem::canonical(given, no_link) : given;
+    const std::filesystem::path& path = no_link ? given : target;
     std::string temporary = path.string() + ".XXXXXX";
     const int raw = ::mkostemp(temporary.data(), O_CLOEXEC);
     if (raw < 0) return errno_error(path, "cannot write beside");

@@ -40,6 +40,16 @@ TEST_F(FileTest, FailedReplaceLeavesNoTemporary) {
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
 }
 
+TEST_F(FileTest, DevicesAreWrittenIntoAndLinksKept) {
+    ASSERT_TRUE(write_text("/dev/null", "gone"));
+    EXPECT_TRUE(fs::is_character_file("/dev/null"));
+    ASSERT_TRUE(write_text(folder_ / "target", "old"));
+    fs::create_symlink("target", folder_ / "link");
+    ASSERT_TRUE(write_text(folder_ / "link", "new"));
+    EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+    EXPECT_EQ(read_text(folder_ / "target").value(), "new");
+}
+
 TEST_F(FileTest, ErrorsNameThePath) {
     const auto missing = read_file(folder_ / "none");
     EXPECT_EQ(missing.error().code, ErrorCode::NotFound);

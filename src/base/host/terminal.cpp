@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdio>
+
 #include <cstdlib>
 
 namespace talpa::host {
@@ -25,6 +27,11 @@ std::string Style::wrapped(const char* code, std::string_view text) const {
     return colours_ ? fmt::format("\x1B[{}m{}\x1B[0m", code, text) : std::string(text);
 }
 
+void say(const std::string& text) {
+    // fmt::print throws when the write fails, and there is nobody left to tell.
+    static_cast<void>(std::fputs(text.c_str(), stderr));
+}
+
 Progress::Progress(std::string what, std::size_t total)
     : what_(std::move(what)),
       total_(total),
@@ -37,7 +44,7 @@ void Progress::done(std::size_t so_far) {
     if (so_far == total_) return clear();
     const auto now = Clock::now();
     if (now - started_ < kSilence || (shown_ && now - last_shown_ < kRefresh)) return;
-    fmt::print(stderr, "\r\x1B[K{} {}{}", what_, so_far, total_ == 0 ? "" : fmt::format(" of {}", total_));
+    say(fmt::format("\r\x1B[K{} {}{}", what_, so_far, total_ == 0 ? "" : fmt::format(" of {}", total_)));
     std::fflush(stderr);
     shown_ = true;
     last_shown_ = now;
@@ -45,7 +52,7 @@ void Progress::done(std::size_t so_far) {
 
 void Progress::clear() {
     if (!shown_) return;
-    fmt::print(stderr, "\r\x1B[K");
+    say("\r\x1B[K");
     std::fflush(stderr);
     shown_ = false;
 }

@@ -25,6 +25,9 @@ class Style {
 
 /// One line on standard error, rewritten as work goes on; it appears after a second and goes when the object does.
 /// Silent where standard error is no terminal.
+/// Writes to standard error and does not mind when that is closed or full.
+void say(const std::string& text);
+
 class Progress {
   public:
     /// `total` 0: how much there is to do is not known.

@@ -37,21 +37,21 @@ class Emitter {
     bool fp_checked = false;  ///< an unconditional FP check has been emitted in this block
     u8 next_it = 0;           ///< ITSTATE for the following instruction
 
-    void begin(const Instruction& instruction) { current_ = &instruction; }
+    void begin(const Instruction& instruction) { current_ = instruction; }
 
     template <Body B>
     Op& add() {
         Op& op = ops.emplace_back();
         set_body<B>(op);
-        op.pc = current_->pc;
-        op.it = current_->it;
+        op.pc = current_.pc;
+        op.it = current_.it;
         return op;
     }
     /// Puts the FP check before an FP instruction unless an earlier one of the block has passed for sure.
     void check_fp();
 
   private:
-    const Instruction* current_ = nullptr;
+    Instruction current_{};  ///< a copy: the block's end is emitted after the decoder's loop is over
 };
 
 /// Appends the instruction's operations. `emitter.begin` has been called with it.

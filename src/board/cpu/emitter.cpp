@@ -73,7 +73,7 @@ void expose(Emitter& e, const Instruction& i) {
 void Emitter::check_fp() {
     if (fp_checked) return;
     add<fp_check>();
-    if (current_->it == 0) fp_checked = true;
+    if (current_.it == 0) fp_checked = true;
 }
 
 void emit_undefined(Emitter& e) {

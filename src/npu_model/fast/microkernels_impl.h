@@ -192,7 +192,7 @@ void conv_tile(const ConvTask& t, int pixel) {
         }
     }
     Output out = t.out;
-    out.data += pixel * out.pixel_stride;
+    if (out.data != nullptr) out.data += pixel * out.pixel_stride;  // null: the epilogue only keeps the sums
     finish<S>(acc, t.blocks, out, t.epilogue, pixel);
 }
 
@@ -253,7 +253,7 @@ void depthwise_tile(const DepthwiseTask& t, int pixel) {
         for (int p = 0; p < kPixels; ++p) acc[p][0] = dot<S, kDot>(acc[p][0], S::load(a + p * 64), w);
     }
     Output out = t.out;
-    out.data += pixel * out.pixel_stride;
+    if (out.data != nullptr) out.data += pixel * out.pixel_stride;  // null: the epilogue only keeps the sums
     finish<S>(acc, t.block, out, t.epilogue, pixel);
 }
 

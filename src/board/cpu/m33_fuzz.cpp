@@ -80,6 +80,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
         for (unsigned i = 0; i < 15; i++)
             if (a.registers.r[i] != b.registers.r[i])
                 std::fprintf(stderr, "r%u %08x / %08x\n", i, a.registers.r[i], b.registers.r[i]);
+        for (unsigned i = 0; i < 32; i++)
+            if (a.registers.s[i] != b.registers.s[i])
+                std::fprintf(stderr, "s%u %08x / %08x\n", i, a.registers.s[i], b.registers.s[i]);
+        for (std::size_t i = 0; i < a.data.size(); i += 4)
+            if (std::memcmp(&a.data[i], &b.data[i], 4) != 0) {
+                std::uint32_t x = 0;
+                std::uint32_t y = 0;
+                std::memcpy(&x, &a.data[i], 4);
+                std::memcpy(&y, &b.data[i], 4);
+                std::fprintf(stderr, "memory %08x: %08x / %08x\n", static_cast<unsigned>(kData + i), x, y);
+            }
+        std::fprintf(stderr, "fpscr %08x / %08x, control %x / %x\n", a.registers.fpscr, b.registers.fpscr,
+                     a.registers.control, b.registers.control);
         std::abort();
     }
     return 0;

@@ -147,12 +147,14 @@ void Translator::multiple(const Op& op, const Shape& shape, bool load) {
     }
     if (bytes > 4) within_page(op, bytes);
     find_page(op, 4, !load);
-    // Host address in rcx + rax; the base changes before registers are loaded over it.
-    a_.place(0x01, rax, Place::of(rcx), true);  // add rcx, rax
-    if (wb) {
+    a_.place(0x01, rax, Place::of(rcx), true);  // add rcx, rax: the host address
+    const auto write_back = [&] {
+        if (!wb) return;
         if (!down) a_.op_immediate(Op8::Add, Place::of(rax), bytes);
         a_.store(reg(op.rn), rax);
-    }
+    };
+    // The base changes before registers are loaded over it, and after it was stored itself.
+    if (load) write_back();
     i32 offset = 0;
     for (u32 list = op.imm & 0x7FFF; list != 0; list &= list - 1, offset += 4) {
         const Place r = reg(w(std::countr_zero(list)));
@@ -166,6 +168,7 @@ void Translator::multiple(const Op& op, const Shape& shape, bool load) {
             a_.memory(0x89, from, rcx, offset);
         }
     }
+    if (!load) write_back();
     if (pc) {
         a_.memory(0x8B, rax, rcx, offset);
         indirect(Leave::Indirect);

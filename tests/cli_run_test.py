@@ -232,6 +232,22 @@ def check_completion(check):
     check.equal(bash("talpa completion f"), ["fish"], "bash completes words")
 
 
+def check_first_round_of_breaking(check, folder):
+    """What a first round of breaking the command found."""
+    program = GOLDEN / "pte_variants/mut.pte"
+    for repeat in (1, 3):
+        out = folder / f"state{repeat}"
+        talpa("run", program, "--input", GOLDEN / "pte_variants/mut.in0.bin", "--repeat", repeat, "--output-dir", out)
+        check.that((out / "out0.bin").read_bytes() == (GOLDEN / "pte_variants/mut.out0.bin").read_bytes(),
+                   f"--repeat {repeat}: each run begins with the program's own state")
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run([TALPA_PROGRAM, "inspect", "nofile"], stdout=subprocess.DEVNULL, stderr=full, check=False)
+    check.equal(ended.returncode, 1, "an error that cannot be shown is still only an error")
+    long_name = subprocess.run([TALPA_PROGRAM, "compare", str(RESNET), "--against", "x" * 300], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, check=False)
+    check.equal(long_name.returncode, 2, "compare: trouble is never taken for a difference")
+
+
 def check_costs(check):
     ran = talpa("run", RESNET, "--image", IMAGES / "red.jpg")
     print(f"resnet8_random, whole process: {ran.seconds * 1000:.0f} ms, peak {ran.peak_kib / 1024:.1f} MiB")
@@ -248,6 +264,7 @@ def main():
         check_labels(check, folder)
         check_errors(check, folder)
         check_strict(check, folder)
+        check_first_round_of_breaking(check, folder)
         check_manners(check, folder)
         check_terminal(check)
         check_completion(check)

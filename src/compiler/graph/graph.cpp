@@ -1,0 +1,121 @@
+#include "compiler/graph/graph.h"
+
+#include <algorithm>
+#include <array>
+
+namespace talpa::compiler {
+
+namespace {
+struct TypeFacts {
+    const char* name;
+    std::size_t size;
+};
+constexpr std::array<TypeFacts, 7> kTypes{
+    {{"float32", 4}, {"int8", 1}, {"uint8", 1}, {"int16", 2}, {"int32", 4}, {"int64", 8}, {"bool", 1}}};
+
+constexpr const char* kOps[] = {"conv2d",
+                                "conv_transpose2d",
+                                "fully_connected",
+                                "matmul",
+                                "max_pool2d",
+                                "avg_pool2d",
+                                "mean",
+                                "sum",
+                                "reduce_max",
+                                "reduce_min",
+                                "argmax",
+                                "cumsum",
+                                "add",
+                                "sub",
+                                "mul",
+                                "div",
+                                "minimum",
+                                "maximum",
+                                "pow",
+                                "clamp",
+                                "leaky_relu",
+                                "prelu",
+                                "elu",
+                                "sigmoid",
+                                "tanh",
+                                "hard_sigmoid",
+                                "hard_swish",
+                                "silu",
+                                "gelu",
+                                "exp",
+                                "log",
+                                "sqrt",
+                                "rsqrt",
+                                "abs",
+                                "neg",
+                                "reciprocal",
+                                "square",
+                                "softplus",
+                                "mish",
+                                "sin",
+                                "cos",
+                                "erf",
+                                "floor",
+                                "ceil",
+                                "round",
+                                "sign",
+                                "softmax",
+                                "log_softmax",
+                                "layer_norm",
+                                "group_norm",
+                                "batch_norm",
+                                "concat",
+                                "slice",
+                                "pad",
+                                "reshape",
+                                "permute",
+                                "expand",
+                                "resize",
+                                "gather",
+                                "requantize"};
+static_assert(std::size(kOps) == static_cast<std::size_t>(Op::Requantize) + 1);
+}  // namespace
+
+const char* dtype_name(DType type) {
+    return kTypes[static_cast<std::size_t>(type)].name;
+}
+std::size_t dtype_size(DType type) {
+    return kTypes[static_cast<std::size_t>(type)].size;
+}
+const char* op_name(Op op) {
+    return kOps[static_cast<std::size_t>(op)];
+}
+
+std::int64_t element_count(const Shape& shape) {
+    std::int64_t count = 1;
+    for (const auto size : shape) count *= size;
+    return count;
+}
+
+ValueId Graph::add_value(Value value) {
+    values.push_back(std::move(value));
+    return static_cast<ValueId>(values.size() - 1);
+}
+
+ValueId Graph::add_node(Op op, std::vector<ValueId> operands, Attributes attributes, Value result, Source source) {
+    const auto id = add_value(std::move(result));
+    nodes.push_back({op, std::move(operands), {id}, std::move(attributes), std::move(source)});
+    return id;
+}
+
+Uses find_uses(const Graph& graph) {
+    Uses uses;
+    uses.producer.assign(graph.values.size(), -1);
+    uses.readers.resize(graph.values.size());
+    for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+        for (const auto id : graph.nodes[n].outputs) uses.producer[id] = n;
+        for (const auto id : graph.nodes[n].inputs) {
+            if (id == kNoValue) continue;
+            auto& readers = uses.readers[id];
+            if (std::ranges::find(readers, n) == readers.end()) readers.push_back(n);
+        }
+    }
+    return uses;
+}
+
+}  // namespace talpa::compiler

@@ -79,38 +79,38 @@ struct Clamp {
 /// out[i*stride - padding + dilation*k] += in[i] * w[k], with `output_padding` more rows and columns at the end.
 struct ConvAttr {
     Pair stride{1, 1}, dilation{1, 1};
-    Edges padding;
+    Edges padding{};
     std::int64_t groups = 1;
     Pair output_padding{0, 0};
-    Clamp clamp;
+    Clamp clamp{};
 };
 /// FullyConnected: input …,I; weight O,I; bias O or kNoValue.
 struct FullyConnectedAttr {
-    Clamp clamp;
+    Clamp clamp{};
 };
 /// MaxPool2d, AvgPool2d over N,H,W,C. Max ignores padded positions; average counts them if `count_include_pad`,
 /// or divides by `divisor` if that is not 0.
 struct PoolAttr {
     Pair kernel{1, 1}, stride{1, 1}, dilation{1, 1};
-    Edges padding;
+    Edges padding{};
     bool count_include_pad = false;
     std::int64_t divisor = 0;
-    Clamp clamp;
+    Clamp clamp{};
 };
 /// Mean, Sum, ReduceMax, ReduceMin, ArgMax (one axis; int64 or int32 result), CumSum (one axis).
 struct ReduceAttr {
-    std::vector<int> axes;  ///< 0 to rank - 1, ascending
+    std::vector<int> axes{};  ///< 0 to rank - 1, ascending
     bool keep_dims = false;
 };
 /// Add, Sub, Mul, Div, Minimum, Maximum, Pow: operands broadcast as NumPy's do.
 struct BinaryAttr {
-    Clamp clamp;
+    Clamp clamp{};
 };
 /// One operand, elementwise. `alpha`: LeakyRelu's slope, Elu's alpha, ClampOp's none.
 struct UnaryAttr {
     double alpha = 0, beta = 0;
     bool approximate = false;  ///< Gelu: the tanh form
-    Clamp clamp;               ///< of ClampOp (relu, relu6, hardtanh …)
+    Clamp clamp{};               ///< of ClampOp (relu, relu6, hardtanh …)
 };
 /// Softmax, LogSoftmax, Concat, Gather (axis).
 struct AxisAttr {
@@ -140,7 +140,7 @@ struct ResizeAttr {
 struct NormAttr {
     double epsilon = 1e-5;
     std::int64_t groups = 1;
-    std::vector<int> axes;
+    std::vector<int> axes{};
 };
 struct NoAttr {};
 

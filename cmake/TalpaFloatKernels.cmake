@@ -1,0 +1,11 @@
+# The float executor's hot loops are compiled once per instruction set and chosen at run time.
+set(hot ${CMAKE_SOURCE_DIR}/src/compiler/floats/hot_kernels_)
+set(common -O3 -Wno-psabi)
+if(TALPA_SANITIZE)
+  set(common -O1 -Wno-psabi)
+endif()
+set_source_files_properties(${hot}generic.cpp PROPERTIES COMPILE_OPTIONS "${common}")
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  set_source_files_properties(${hot}avx2.cpp PROPERTIES COMPILE_OPTIONS "${common};-mavx2;-mfma")
+  set_source_files_properties(${hot}avx512.cpp PROPERTIES COMPILE_OPTIONS "${common};-mavx512f;-mavx2;-mfma;-mprefer-vector-width=512")
+endif()

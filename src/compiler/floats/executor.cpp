@@ -1,0 +1,180 @@
+#include "compiler/floats/executor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "compiler/floats/kernel.h"
+
+namespace talpa::compiler {
+
+namespace {
+
+template <typename T>
+void widen(const std::vector<std::uint8_t>& bytes, std::vector<float>& out) {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        T x;
+        std::memcpy(&x, bytes.data() + i * sizeof(T), sizeof(T));
+        out[i] = static_cast<float>(x);
+    }
+}
+
+void dequantize(const Value& value, std::vector<float>& numbers) {
+    const auto& q = *value.quantization;
+    std::int64_t inner = 1, size = 1;
+    if (q.axis >= 0) {
+        size = value.shape[static_cast<std::size_t>(q.axis)];
+        for (std::size_t i = static_cast<std::size_t>(q.axis) + 1; i < value.shape.size(); ++i) inner *= value.shape[i];
+    }
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const auto c = static_cast<std::size_t>(static_cast<std::int64_t>(i) / inner % size);
+        numbers[i] = (numbers[i] - static_cast<float>(q.zero_points[c])) * static_cast<float>(q.scales[c]);
+    }
+}
+
+bool weights_are_packed(const Node& node) {
+    return node.op == Op::Conv2d || node.op == Op::FullyConnected;
+}
+
+}  // namespace
+
+host::Result<std::vector<float>> real_values(const Value& value) {
+    const auto count = static_cast<std::size_t>(element_count(value.shape));
+    if (!value.constant || value.constant->size() != count * dtype_size(value.stored_type()))
+        return host::failure(ErrorCode::InvalidArgument, "constant '{}' has not {} elements of {}", value.name, count,
+                             dtype_name(value.stored_type()));
+    std::vector<float> numbers(count);
+    switch (value.stored_type()) {
+        case DType::Float32:
+            std::memcpy(numbers.data(), value.constant->data(), count * 4);
+            break;
+        case DType::Int8:
+            widen<std::int8_t>(*value.constant, numbers);
+            break;
+        case DType::UInt8:
+        case DType::Bool:
+            widen<std::uint8_t>(*value.constant, numbers);
+            break;
+        case DType::Int16:
+            widen<std::int16_t>(*value.constant, numbers);
+            break;
+        case DType::Int32:
+            widen<std::int32_t>(*value.constant, numbers);
+            break;
+        case DType::Int64:
+            widen<std::int64_t>(*value.constant, numbers);
+            break;
+    }
+    if (value.quantization) dequantize(value, numbers);
+    return numbers;
+}
+
+struct FloatExecutor::Prepared {
+    const Graph* graph = nullptr;
+    std::vector<std::vector<float>> constants;  ///< by value; empty where computed, or only needed packed
+    std::vector<std::vector<float>> packed;     ///< by node
+    std::vector<Kernel> kernels;                ///< by node
+    std::vector<std::vector<ValueId>> dead;     ///< values that no later node reads, by node
+};
+
+FloatExecutor::FloatExecutor(std::unique_ptr<Prepared> prepared) : prepared_(std::move(prepared)) {}
+FloatExecutor::FloatExecutor(FloatExecutor&&) noexcept = default;
+FloatExecutor& FloatExecutor::operator=(FloatExecutor&&) noexcept = default;
+FloatExecutor::~FloatExecutor() = default;
+
+host::Result<FloatExecutor> FloatExecutor::create(const Graph& graph) {
+    auto p = std::make_unique<Prepared>();
+    p->graph = &graph;
+    p->constants.resize(graph.values.size());
+    p->packed.resize(graph.nodes.size());
+    p->dead.resize(graph.nodes.size());
+    const auto uses = find_uses(graph);
+    for (ValueId id = 0; id < graph.values.size(); ++id)
+        if (graph[id].is_constant()) {
+            TRY_ASSIGN(p->constants[id], real_values(graph[id]));
+        }
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+        const auto& node = graph.nodes[n];
+        const auto kernel = find_kernel(node.op);
+        if (kernel == nullptr || node.outputs.size() != 1)
+            return host::failure(ErrorCode::NotSupported, "node '{}': {} has no float kernel", node.source.node,
+                                 op_name(node.op));
+        p->kernels.push_back(kernel);
+        if (weights_are_packed(node) && graph[node.inputs[1]].is_constant())
+            p->packed[n] = pack_weights(graph, node, p->constants[node.inputs[1]]);
+    }
+    for (ValueId id = 0; id < graph.values.size(); ++id) {
+        const auto& readers = uses.readers[id];
+        if (graph[id].is_constant()) {
+            const bool only_packed = !readers.empty() && std::ranges::all_of(readers, [&](std::uint32_t n) {
+                return !p->packed[n].empty() && graph.nodes[n].inputs[1] == id;
+            });
+            if (only_packed) p->constants[id] = {};
+        } else if (!readers.empty() && std::ranges::find(graph.outputs, id) == graph.outputs.end()) {
+            p->dead[readers.back()].push_back(id);
+        }
+    }
+    return FloatExecutor(std::move(p));
+}
+
+host::Result<std::vector<std::vector<float>>> FloatExecutor::run(std::span<const std::vector<float>> inputs,
+                                                                 Workspace& workspace,
+                                                                 const ValueObserver& observer) const {
+    const auto& p = *prepared_;
+    const auto& graph = *p.graph;
+    if (inputs.size() != graph.inputs.size())
+        return host::failure(ErrorCode::InvalidArgument, "the model takes {} inputs, {} were given",
+                             graph.inputs.size(), inputs.size());
+    std::vector<std::vector<float>> buffers(graph.values.size());
+    const auto take = [&](std::size_t size) {
+        // The smallest free buffer that holds it: fresh pages cost more than a search through a few.
+        auto best = workspace.free_.end();
+        for (auto it = workspace.free_.begin(); it != workspace.free_.end(); ++it)
+            if (it->capacity() >= size && (best == workspace.free_.end() || it->capacity() < best->capacity()))
+                best = it;
+        std::vector<float> buffer;
+        if (best != workspace.free_.end()) {
+            buffer = std::move(*best);
+            workspace.free_.erase(best);
+        }
+        buffer.resize(size);
+        return buffer;
+    };
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const auto id = graph.inputs[i];
+        if (inputs[i].size() != static_cast<std::size_t>(element_count(graph[id].shape)))
+            return host::failure(ErrorCode::InvalidArgument, "input '{}' has {} elements, {} were given",
+                                 graph[id].name, element_count(graph[id].shape), inputs[i].size());
+        buffers[id] = take(inputs[i].size());
+        std::ranges::copy(inputs[i], buffers[id].begin());
+        if (observer) observer(id, buffers[id]);
+    }
+    std::vector<float> scratch;
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+        const auto& node = graph.nodes[n];
+        const auto result = node.outputs[0];
+        buffers[result] = take(static_cast<std::size_t>(element_count(graph[result].shape)));
+        KernelCall call{.graph = graph,
+                        .node = node,
+                        .inputs = {},
+                        .output = buffers[result],
+                        .packed = &p.packed[n],
+                        .scratch = scratch};
+        for (const auto id : node.inputs)
+            call.inputs.push_back(id == kNoValue            ? std::span<const float>{}
+                                  : graph[id].is_constant() ? std::span<const float>(p.constants[id])
+                                                            : std::span<const float>(buffers[id]));
+        p.kernels[n](call);
+        if (observer) observer(result, buffers[result]);
+        for (const auto id : p.dead[n]) workspace.free_.push_back(std::move(buffers[id]));
+    }
+    std::vector<std::vector<float>> outputs;
+    for (const auto id : graph.outputs) {
+        const auto& from = graph[id].is_constant() ? p.constants[id] : buffers[id];
+        outputs.emplace_back(from.begin(), from.end());
+    }
+    for (auto& buffer : buffers)
+        if (buffer.capacity() > 0) workspace.free_.push_back(std::move(buffer));
+    return outputs;
+}
+
+}  // namespace talpa::compiler

@@ -1,0 +1,49 @@
+// Runs a graph in float32: for calibration, for judging a quantized network against its float original, and as the
+// plain meaning that everything else is compared with. Quantizations are taken for what they store: constants are
+// dequantized, computed values are not rounded.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/host/error.h"
+#include "compiler/graph/graph.h"
+
+namespace talpa::compiler {
+
+/// The real numbers that a constant stands for, whatever it is stored as.
+[[nodiscard]] host::Result<std::vector<float>> real_values(const Value& value);
+
+/// Sees every computed value and input once, in the graph's order. Integer values (indices) come as floats too.
+using ValueObserver = std::function<void(ValueId, std::span<const float>)>;
+
+class FloatExecutor {
+  public:
+    /// Packs weights. `graph` must outlive the executor and stay as it is. Errors: operand counts or shapes that do not
+    /// belong together, named by node.
+    [[nodiscard]] static host::Result<FloatExecutor> create(const Graph& graph);
+    FloatExecutor(FloatExecutor&&) noexcept;
+    FloatExecutor& operator=(FloatExecutor&&) noexcept;
+    ~FloatExecutor();
+
+    /// Buffers that a run leaves for the next; one per thread.
+    class Workspace {
+        friend class FloatExecutor;
+        std::vector<std::vector<float>> free_;
+    };
+
+    /// One inference; `inputs` in the graph's order, C order of their shapes. May be called from several threads, each
+    /// with a workspace of its own. The observer is called from the calling thread.
+    [[nodiscard]] host::Result<std::vector<std::vector<float>>> run(std::span<const std::vector<float>> inputs,
+                                                                    Workspace& workspace,
+                                                                    const ValueObserver& observer = {}) const;
+
+  private:
+    struct Prepared;
+    explicit FloatExecutor(std::unique_ptr<Prepared> prepared);
+    std::unique_ptr<Prepared> prepared_;
+};
+
+}  // namespace talpa::compiler

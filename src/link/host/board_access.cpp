@@ -1,0 +1,151 @@
+#include "link/host/board_access.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <termios.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include <fmt/ranges.h>
+
+#include "base/host/file.h"
+
+namespace talpa::link::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTtyPrefix = "ttyRPMSG";
+constexpr std::size_t kTraceLines = 12;
+constexpr std::uint64_t kSmallFile = 64 << 10;
+
+std::string one_line(const fs::path& path) {
+    auto text = talpa::host::read_text(path, kSmallFile);
+    if (!text) return {};
+    while (!text->empty() && (text->back() == '\n' || text->back() == '\0')) text->pop_back();
+    return *std::move(text);
+}
+
+/// Raw: the runner's lines come as they are, and nothing is echoed to it. (section 4.2)
+bool make_raw(int fd) {
+    termios settings{};
+    if (::tcgetattr(fd, &settings) != 0) return false;
+    ::cfmakeraw(&settings);
+    settings.c_cflag |= CLOCAL | CREAD;
+    settings.c_cc[VMIN] = 1;
+    settings.c_cc[VTIME] = 0;
+    return ::tcsetattr(fd, TCSANOW, &settings) == 0;
+}
+
+class DirectAccess final : public BoardAccess {
+  public:
+    explicit DirectAccess(BoardPaths paths) : paths_(std::move(paths)) {}
+
+    BoardResult<Fd> open_memory() override {
+        const fs::path path = paths_.under(paths_.memory);
+        // O_SYNC as every program in the field opens it; for memory that the kernel does not map it changes nothing.
+        Fd fd(::open(path.c_str(), O_RDWR | O_SYNC | O_CLOEXEC));
+        if (fd) return fd;
+        const int error = errno;
+        auto failed = board_failure(error == ENOENT ? BoardFault::MemoryMissing : BoardFault::MemoryDenied,
+                                    "cannot open {}: {}", paths_.memory, std::strerror(error));
+        failed.error().error.hint =
+            error == ENOENT ? "in a container: is /dev bound (-v /dev:/dev)? on the board: CONFIG_DEVMEM=y"
+                            : "it wants root with CAP_SYS_RAWIO: run as root, in a container with --privileged";
+        return failed;
+    }
+
+    BoardResult<OpenedTty> open_tty() override {
+        std::vector<std::string> candidates;
+        if (!paths_.tty.empty()) {
+            candidates.push_back(paths_.tty);
+        } else {
+            for (const unsigned number : rpmsg_tty_numbers(paths_.under("/dev")))
+                candidates.push_back(fmt::format("/dev/{}{}", kTtyPrefix, number));
+        }
+        std::string tried;
+        for (const std::string& candidate : candidates) {
+            const fs::path path = paths_.under(candidate);
+            Fd fd(::open(path.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+            if (fd && make_raw(fd.get())) {
+                ::tcflush(fd.get(), TCIOFLUSH);
+                return OpenedTty{std::move(fd), candidate};
+            }
+            tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", candidate, std::strerror(errno));
+        }
+        if (candidates.empty()) return board_failure(BoardFault::NoTty, "there is no /dev/{}*", kTtyPrefix);
+        return board_failure(BoardFault::NoTty, "no RPMsg tty can be used: {}", tried);
+    }
+
+    RemoteprocLook look() override {
+        RemoteprocLook look;
+        std::error_code ignored;
+        std::vector<fs::path> folders;
+        for (const auto& entry : fs::directory_iterator(paths_.under(paths_.remoteproc_class), ignored))
+            folders.push_back(entry.path());
+        std::sort(folders.begin(), folders.end());
+        for (const fs::path& folder : folders) {
+            const std::string name = one_line(folder / "name");
+            if (name == paths_.remoteproc_name) {
+                look.folder = folder.filename();
+                look.state = one_line(folder / "state");
+                look.firmware = one_line(folder / "firmware");
+                look.trace_lines = one_line(paths_.under(paths_.debug_class) / folder.filename() / "trace0");
+                look.trace_lines = fmt::format("{}", fmt::join(last_lines(look.trace_lines, kTraceLines), "\n"));
+                return look;
+            }
+            if (!name.empty()) look.other_names += (look.other_names.empty() ? "" : ", ") + name;
+        }
+        return look;
+    }
+
+  private:
+    BoardPaths paths_;
+};
+
+}  // namespace
+
+fs::path BoardPaths::under(std::string_view path) const {
+    if (root.empty()) return fs::path(path);
+    return root / fs::path(path).relative_path();
+}
+
+std::unique_ptr<BoardAccess> direct_access(BoardPaths paths) {
+    return std::make_unique<DirectAccess>(std::move(paths));
+}
+
+std::vector<unsigned> rpmsg_tty_numbers(const fs::path& dev) {
+    std::vector<unsigned> numbers;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(dev, ignored)) {
+        const std::string name = entry.path().filename();
+        if (!name.starts_with(kTtyPrefix)) continue;
+        unsigned number = 0;
+        const char* const end = name.data() + name.size();
+        const auto [at, error] = std::from_chars(name.data() + kTtyPrefix.size(), end, number);
+        if (error == std::errc() && at == end) numbers.push_back(number);
+    }
+    std::sort(numbers.begin(), numbers.end());
+    return numbers;
+}
+
+std::vector<std::string> last_lines(std::string_view text, std::size_t count) {
+    constexpr std::size_t kMaxBytes = 200;
+    std::vector<std::string> lines;
+    while (!text.empty() && lines.size() < count) {
+        if (text.back() == '\n') text.remove_suffix(1);
+        const std::size_t start = text.rfind('\n') + 1;  // npos + 1 is 0
+        std::string line(text.substr(start).substr(0, kMaxBytes));
+        for (char& c : line)
+            if (c < 0x20 || c > 0x7E) c = '?';
+        lines.push_back(std::move(line));
+        text = text.substr(0, start);
+    }
+    std::reverse(lines.begin(), lines.end());
+    return lines;
+}
+
+}  // namespace talpa::link::host

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compiler/floats/hot_kernels.h"
 #include "compiler/floats/kernel.h"
 
 namespace talpa::compiler {
@@ -29,6 +30,12 @@ void dequantize(const Value& value, std::vector<float>& numbers) {
         const auto c = static_cast<std::size_t>(static_cast<std::int64_t>(i) / inner % size);
         numbers[i] = (numbers[i] - static_cast<float>(q.zero_points[c])) * static_cast<float>(q.scales[c]);
     }
+}
+
+void round_to(const Quantization& q, std::vector<float>& numbers) {
+    const auto zero = q.zero_points[0];
+    hot_kernels().round(numbers.data(), numbers.size(), static_cast<float>(q.scales[0]),
+                        static_cast<float>(q.min - zero), static_cast<float>(q.max - zero));
 }
 
 bool weights_are_packed(const Node& node) {
@@ -70,6 +77,7 @@ host::Result<std::vector<float>> real_values(const Value& value) {
 
 struct FloatExecutor::Prepared {
     const Graph* graph = nullptr;
+    Rounding rounding = Rounding::None;
     std::vector<std::vector<float>> constants;  ///< by value; empty where computed, or only needed packed
     std::vector<std::vector<float>> packed;     ///< by node
     std::vector<Kernel> kernels;                ///< by node
@@ -81,9 +89,10 @@ FloatExecutor::FloatExecutor(FloatExecutor&&) noexcept = default;
 FloatExecutor& FloatExecutor::operator=(FloatExecutor&&) noexcept = default;
 FloatExecutor::~FloatExecutor() = default;
 
-host::Result<FloatExecutor> FloatExecutor::create(const Graph& graph) {
+host::Result<FloatExecutor> FloatExecutor::create(const Graph& graph, Rounding rounding) {
     auto p = std::make_unique<Prepared>();
     p->graph = &graph;
+    p->rounding = rounding;
     p->constants.resize(graph.values.size());
     p->packed.resize(graph.nodes.size());
     p->dead.resize(graph.nodes.size());
@@ -139,6 +148,11 @@ host::Result<std::vector<std::vector<float>>> FloatExecutor::run(std::span<const
         buffer.resize(size);
         return buffer;
     };
+    const auto finish = [&](ValueId id) {
+        const auto& q = graph[id].quantization;
+        if (p.rounding == Rounding::Quantized && q && q->per_tensor()) round_to(*q, buffers[id]);
+        if (observer) observer(id, buffers[id]);
+    };
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const auto id = graph.inputs[i];
         if (inputs[i].size() != static_cast<std::size_t>(element_count(graph[id].shape)))
@@ -146,7 +160,7 @@ host::Result<std::vector<std::vector<float>>> FloatExecutor::run(std::span<const
                                  graph[id].name, element_count(graph[id].shape), inputs[i].size());
         buffers[id] = take(inputs[i].size());
         std::ranges::copy(inputs[i], buffers[id].begin());
-        if (observer) observer(id, buffers[id]);
+        finish(id);
     }
     std::vector<float> scratch;
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -164,7 +178,7 @@ host::Result<std::vector<std::vector<float>>> FloatExecutor::run(std::span<const
                                   : graph[id].is_constant() ? std::span<const float>(p.constants[id])
                                                             : std::span<const float>(buffers[id]));
         p.kernels[n](call);
-        if (observer) observer(result, buffers[result]);
+        finish(result);
         for (const auto id : p.dead[n]) workspace.free_.push_back(std::move(buffers[id]));
     }
     std::vector<std::vector<float>> outputs;

@@ -1,6 +1,6 @@
 // Runs a graph in float32: for calibration, for judging a quantized network against its float original, and as the
-// plain meaning that everything else is compared with. Quantizations are taken for what they store: constants are
-// dequantized, computed values are not rounded.
+// plain meaning that everything else is compared with. Constants are dequantized; computed values that have a
+// quantization are rounded to what it can store when that is asked for, which foretells a quantized network's outputs.
 #pragma once
 
 #include <functional>
@@ -19,11 +19,16 @@ namespace talpa::compiler {
 /// Sees every computed value and input once, in the graph's order. Integer values (indices) come as floats too.
 using ValueObserver = std::function<void(ValueId, std::span<const float>)>;
 
+enum class Rounding : std::uint8_t {
+    None,       ///< float throughout
+    Quantized,  ///< every value to the numbers that its quantization has
+};
+
 class FloatExecutor {
   public:
     /// Packs weights. `graph` must outlive the executor and stay as it is. Errors: operand counts or shapes that do not
     /// belong together, named by node.
-    [[nodiscard]] static host::Result<FloatExecutor> create(const Graph& graph);
+    [[nodiscard]] static host::Result<FloatExecutor> create(const Graph& graph, Rounding rounding = Rounding::None);
     FloatExecutor(FloatExecutor&&) noexcept;
     FloatExecutor& operator=(FloatExecutor&&) noexcept;
     ~FloatExecutor();

@@ -29,6 +29,9 @@ struct HotKernels {
     void (*depthwise)(const DepthwiseRow& row);
     /// Least and greatest of `count` >= 1 numbers; NaN is passed over.
     void (*range)(const float* data, std::size_t count, float& least, float& greatest);
+    /// Each number to the nearest multiple of `scale` (ties to even) between `low` and `high` times it; both at most
+    /// 2^16 in size. NaN becomes `low`.
+    void (*round)(float* data, std::size_t count, float scale, float low, float high);
 };
 
 /// The best that this processor has.

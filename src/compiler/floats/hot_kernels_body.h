@@ -106,7 +106,19 @@ struct HotBody {
         greatest = high[0];
     }
 
-    static constexpr HotKernels kernels(const char* name) { return {name, gemm, depthwise, range}; }
+    static void round(float* data, std::size_t count, float scale, float low, float high) {
+        // Adding 1.5 * 2^23 leaves no bit for a fraction: the addition rounds, to even at ties.
+        constexpr float kMagic = 12582912.0f;
+        const float inverse = 1.0f / scale;
+        for (std::size_t i = 0; i < count; ++i) {
+            float x = data[i] * inverse;
+            x = x > low ? x : low;
+            x = x < high ? x : high;
+            data[i] = (x + kMagic - kMagic) * scale;
+        }
+    }
+
+    static constexpr HotKernels kernels(const char* name) { return {name, gemm, depthwise, range, round}; }
 };
 
 }  // namespace talpa::compiler

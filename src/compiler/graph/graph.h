@@ -110,7 +110,7 @@ struct BinaryAttr {
 struct UnaryAttr {
     double alpha = 0, beta = 0;
     bool approximate = false;  ///< Gelu: the tanh form
-    Clamp clamp{};               ///< of ClampOp (relu, relu6, hardtanh …)
+    Clamp clamp{};             ///< of ClampOp (relu, relu6, hardtanh …)
 };
 /// Softmax, LogSoftmax, Concat, Gather (axis).
 struct AxisAttr {
@@ -213,10 +213,10 @@ enum class Op : std::uint8_t {
 
 /// Where a node comes from, for messages and the debug map.
 struct Source {
-    std::string node;    ///< the file's name of it
-    std::string target;  ///< the file's operator, "aten.conv2d.default"
-    std::string module;  ///< dotted path of the module, may be empty
-    std::string line;    ///< "model.py:12", may be empty
+    std::string node{};    ///< the file's name of it
+    std::string target{};  ///< the file's operator, "aten.conv2d.default"
+    std::string module{};  ///< dotted path of the module, may be empty
+    std::string line{};    ///< "model.py:12", may be empty
 };
 
 struct Node {

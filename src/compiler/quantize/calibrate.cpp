@@ -1,0 +1,103 @@
+#include "compiler/quantize/calibrate.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "compiler/floats/executor.h"
+
+namespace talpa::compiler {
+
+host::Result<void> for_each_sample(std::size_t count, unsigned threads,
+                                   const std::function<host::Result<void>(std::size_t, unsigned)>& work) {
+    std::atomic<std::size_t> next{0};
+    std::mutex mutex;
+    std::optional<host::Error> failed;
+    const auto run = [&](unsigned worker) {
+        for (std::size_t i = next++; i < count; i = next++) {
+            if (auto done = work(i, worker); !done) {
+                const std::scoped_lock lock(mutex);
+                if (!failed) failed = done.error();
+                next = count;
+            }
+        }
+    };
+    {
+        std::vector<std::jthread> workers;
+        for (unsigned t = 1; t < std::min<std::size_t>(std::max(threads, 1u), count); ++t) workers.emplace_back(run, t);
+        run(0);
+    }
+    if (failed) return std::unexpected(*failed);
+    return {};
+}
+
+namespace {
+
+/// What one thread saw.
+struct Seen {
+    FloatExecutor::Workspace workspace;
+    std::vector<Histogram> values;
+};
+
+/// Mean of each channel of one sample, added in the order of samples afterwards: sums in double must not depend on
+/// which thread had which sample.
+using Means = std::vector<std::vector<double>>;
+
+void add_means(const Value& value, std::span<const float> data, std::vector<double>& means) {
+    const auto channels = static_cast<std::size_t>(value.shape.empty() ? 1 : value.shape.back());
+    means.assign(channels, 0.0);
+    for (std::size_t i = 0; i < data.size(); i += channels)
+        for (std::size_t c = 0; c < channels; ++c) means[c] += static_cast<double>(data[i + c]);
+    for (auto& mean : means) mean /= static_cast<double>(data.size() / channels);
+}
+
+}  // namespace
+
+host::Result<Calibration> calibrate(const Graph& graph, std::span<const Sample> samples, unsigned threads,
+                                    const std::function<void(std::size_t)>& progress) {
+    if (samples.empty()) return host::failure(ErrorCode::InvalidArgument, "there are no calibration samples");
+    TRY_ASSIGN(const auto executor, FloatExecutor::create(graph));
+    // Channel means are only wanted where a weighted operator reads them.
+    std::vector<char> wants_means(graph.values.size(), 0);
+    for (const auto& node : graph.nodes)
+        if (node.op == Op::Conv2d || node.op == Op::FullyConnected || node.op == Op::ConvTranspose2d)
+            wants_means[node.inputs[0]] = 1;
+
+    std::vector<Seen> seen(std::max(threads, 1u));
+    for (auto& s : seen) s.values.resize(graph.values.size());
+    std::vector<Means> means(samples.size());
+    Calibration result;
+    result.outputs.resize(samples.size());
+    std::atomic<std::size_t> done{0};
+    TRY(for_each_sample(samples.size(), threads, [&](std::size_t i, unsigned worker) -> host::Result<void> {
+        auto& s = seen[worker];
+        means[i].resize(graph.values.size());
+        const auto observe = [&](ValueId id, std::span<const float> data) {
+            s.values[id].add(data);
+            if (wants_means[id]) add_means(graph[id], data, means[i][id]);
+        };
+        auto outputs = executor.run(samples[i], s.workspace, observe);
+        if (!outputs) return std::unexpected(std::move(outputs.error()).with_context(fmt::format("sample {}", i)));
+        for (const auto& output : *outputs)
+            result.outputs[i].insert(result.outputs[i].end(), output.begin(), output.end());
+        if (progress) progress(++done);
+        return {};
+    }));
+
+    result.samples = samples.size();
+    result.values.resize(graph.values.size());
+    result.channel_means.resize(graph.values.size());
+    for (ValueId id = 0; id < graph.values.size(); ++id) {
+        for (const auto& s : seen) result.values[id].add(s.values[id]);
+        if (!wants_means[id]) continue;
+        auto& total = result.channel_means[id];
+        total.assign(means[0][id].size(), 0.0);
+        for (const auto& m : means)
+            for (std::size_t c = 0; c < total.size(); ++c) total[c] += m[id][c] / static_cast<double>(samples.size());
+    }
+    return result;
+}
+
+}  // namespace talpa::compiler

@@ -1,0 +1,58 @@
+#include "compiler/quantize/policy.h"
+
+namespace talpa::compiler {
+
+ResultRule result_rule(Op op) {
+    switch (op) {
+        case Op::MaxPool2d:
+        case Op::AvgPool2d:
+        case Op::ReduceMax:
+        case Op::ReduceMin:
+        case Op::Concat:
+        case Op::Slice:
+        case Op::Pad:
+        case Op::Reshape:
+        case Op::Permute:
+        case Op::Expand:
+        case Op::Resize:
+        case Op::Gather:
+            return ResultRule::Same;
+        case Op::Softmax:
+        case Op::Sigmoid:
+        case Op::HardSigmoid:
+            return ResultRule::Unit;
+        case Op::Tanh:
+            return ResultRule::Signed;
+        case Op::Div:
+        case Op::Pow:
+        case Op::CumSum:
+        case Op::ArgMax:
+        case Op::LogSoftmax:
+        case Op::LayerNorm:
+        case Op::GroupNorm:
+        case Op::BatchNorm:
+            return ResultRule::Float;
+        default:
+            return ResultRule::Own;
+    }
+}
+
+namespace {
+bool is_weighted(Op op) {
+    return op == Op::Conv2d || op == Op::ConvTranspose2d || op == Op::FullyConnected;
+}
+}  // namespace
+
+bool is_weight(const Node& node, std::size_t index) {
+    return is_weighted(node.op) && index == 1;
+}
+bool is_bias(const Node& node, std::size_t index) {
+    return is_weighted(node.op) && index == 2;
+}
+bool is_activation(const Graph& graph, const Node& node, std::size_t index) {
+    const auto id = node.inputs[index];
+    return id != kNoValue && graph[id].type == DType::Float32 && !is_bias(node, index) &&
+           !(is_weight(node, index) && graph[id].is_constant());
+}
+
+}  // namespace talpa::compiler

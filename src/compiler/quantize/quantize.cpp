@@ -1,0 +1,244 @@
+#include "compiler/quantize/quantize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <numeric>
+
+#include "compiler/floats/executor.h"
+#include "compiler/quantize/compare_runs.h"
+#include "compiler/quantize/policy.h"
+
+namespace talpa::compiler {
+
+namespace {
+
+/// Values that share one quantization, by union and find.
+class Groups {
+  public:
+    explicit Groups(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), ValueId{0}); }
+    ValueId find(ValueId id) {
+        while (parent_[id] != id) id = parent_[id] = parent_[parent_[id]];
+        return id;
+    }
+    void unite(ValueId a, ValueId b) { parent_[find(b)] = find(a); }
+
+  private:
+    std::vector<ValueId> parent_;
+};
+
+Groups group_values(const Graph& graph) {
+    Groups groups(graph.values.size());
+    for (const auto& node : graph.nodes) {
+        if (result_rule(node.op) != ResultRule::Same) continue;
+        const std::size_t operands = node.op == Op::Concat ? node.inputs.size() : 1;
+        for (std::size_t i = 0; i < operands; ++i) groups.unite(node.inputs[i], node.outputs[0]);
+    }
+    return groups;
+}
+
+/// Values that get a quantization: computed by, or read by, something that works on integers.
+std::vector<char> find_quantized(const Graph& graph) {
+    std::vector<char> wanted(graph.values.size(), 0);
+    for (const auto& node : graph.nodes) {
+        if (result_rule(node.op) == ResultRule::Float) continue;
+        for (std::size_t i = 0; i < node.inputs.size(); ++i)
+            if (is_activation(graph, node, i)) wanted[node.inputs[i]] = 1;
+        for (const auto id : node.outputs)
+            if (graph[id].type == DType::Float32) wanted[id] = 1;
+    }
+    return wanted;
+}
+
+Value stored(const Value& from, const Quantization& q, const std::vector<float>& numbers) {
+    Value value{.name = from.name + ".quantized", .shape = from.shape, .type = DType::Float32, .quantization = q};
+    auto bytes = std::make_shared<Bytes>(numbers.size() * dtype_size(q.type));
+    std::int64_t inner = 1;
+    if (q.axis >= 0)
+        for (std::size_t i = static_cast<std::size_t>(q.axis) + 1; i < from.shape.size(); ++i) inner *= from.shape[i];
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const auto c =
+            q.axis < 0 ? 0 : static_cast<std::size_t>(static_cast<std::int64_t>(i) / inner) % q.scales.size();
+        const double x = std::nearbyint(static_cast<double>(numbers[i]) / q.scales[c]) + q.zero_points[c];
+        const auto n = static_cast<std::int64_t>(std::clamp(x, static_cast<double>(q.min), static_cast<double>(q.max)));
+        for (std::size_t b = 0; b < dtype_size(q.type); ++b)
+            (*bytes)[i * dtype_size(q.type) + b] = static_cast<std::uint8_t>(static_cast<std::uint64_t>(n) >> (8 * b));
+    }
+    value.constant = std::move(bytes);
+    return value;
+}
+
+/// Weights and bias of one node.
+class WeightQuantizer {
+  public:
+    WeightQuantizer(Graph& graph, const Calibration& calibration, bool correct, std::vector<std::string>& warnings)
+        : graph_(graph), calibration_(calibration), correct_(correct), warnings_(warnings) {}
+
+    host::Result<void> operator()(Node& node) {
+        const Value weight = graph_[node.inputs[1]];
+        if (!weight.is_constant()) return {};
+        TRY_ASSIGN(const auto w, real_values(weight));
+        const auto channels = static_cast<std::size_t>(weight.shape[0]);
+        const std::size_t each = channels == 0 ? 0 : w.size() / channels;
+        std::vector<float> bias(channels, 0.0f);
+        const bool has_bias = node.inputs.size() > 2 && node.inputs[2] != kNoValue;
+        if (has_bias) {
+            TRY_ASSIGN(bias, real_values(graph_[node.inputs[2]]));
+        }
+        const double in_scale = graph_[node.inputs[0]].quantization->scales[0];
+
+        Quantization q{.type = DType::Int8, .scales = {}, .zero_points = {}, .axis = 0, .min = -127, .max = 127};
+        std::size_t zeros = 0;
+        for (std::size_t o = 0; o < channels; ++o) {
+            double most = 0;
+            for (std::size_t k = 0; k < each; ++k)
+                most = std::max(most, std::fabs(static_cast<double>(w[o * each + k])));
+            if (most == 0) ++zeros;
+            double scale = most > 0 ? most / 127 : 1.0 / 127;
+            // The bias is stored in steps of in_scale * scale and has to fit 31 bits.
+            scale = std::max(scale, std::fabs(static_cast<double>(bias[o])) / (in_scale * 0x1p30));
+            q.scales.push_back(static_cast<double>(std::max(static_cast<float>(scale), 1e-30f)));
+            q.zero_points.push_back(0);
+        }
+        if (zeros > 0)
+            warnings_.push_back(fmt::format("'{}' ({}): {} of {} output channels have only zero weights",
+                                            node.source.node, weight.name, zeros, channels));
+        const auto rounded = stored(weight, q, w);
+        if (correct_) correct(node, rounded, w, bias);
+        node.inputs[1] = graph_.add_value(rounded);
+        if (!has_bias && !correct_) return {};
+
+        Quantization b{.type = DType::Int32,
+                       .scales = {},
+                       .zero_points = std::vector<std::int32_t>(channels, 0),
+                       .axis = 0,
+                       .min = -0x7FFFFFFF,
+                       .max = 0x7FFFFFFF};
+        for (const double scale : q.scales) b.scales.push_back(in_scale * scale);
+        Value from{.name = weight.name + ".bias", .shape = {weight.shape[0]}};
+        if (has_bias) from.name = graph_[node.inputs[2]].name;
+        node.inputs.resize(3, kNoValue);
+        node.inputs[2] = graph_.add_value(stored(from, b, bias));
+        return {};
+    }
+
+  private:
+    /// Rounding moves each weight a little; times the mean of what it meets that is a constant error of the output.
+    void correct(const Node& node, const Value& rounded, const std::vector<float>& w, std::vector<float>& bias) const {
+        const auto& means = calibration_.channel_means[node.inputs[0]];
+        const auto exact = real_values(rounded);
+        if (means.empty() || !exact) return;
+        const auto* conv = std::get_if<ConvAttr>(&node.attributes);
+        const auto depth = static_cast<std::size_t>(rounded.shape.back());
+        const std::size_t per_group = bias.size() / static_cast<std::size_t>(conv != nullptr ? conv->groups : 1);
+        const std::size_t each = w.size() / bias.size();
+        for (std::size_t o = 0; o < bias.size(); ++o) {
+            double error = 0;
+            for (std::size_t k = 0; k < each; ++k) {
+                const double moved = static_cast<double>((*exact)[o * each + k]) - static_cast<double>(w[o * each + k]);
+                error += moved * means[o / per_group * depth + k % depth];
+            }
+            bias[o] -= static_cast<float>(error);
+        }
+    }
+
+    Graph& graph_;
+    const Calibration& calibration_;
+    bool correct_;
+    std::vector<std::string>& warnings_;
+};
+
+void warn_of_constant_values(const Graph& graph, const Calibration& calibration, std::vector<std::string>& warnings) {
+    for (ValueId id = 0; id < graph.values.size(); ++id) {
+        const auto& h = calibration.values[id];
+        if (h.empty() || graph[id].is_constant() || element_count(graph[id].shape) <= 1) continue;
+        if (h.least() == h.greatest())
+            warnings.push_back(fmt::format("'{}' was {} everywhere in calibration: its quantization is a guess",
+                                           graph[id].name, h.least()));
+    }
+}
+
+}  // namespace
+
+host::Result<Quantized> apply_calibration(const Graph& source, const Calibration& calibration, Observer observer,
+                                          const QuantizeOptions& options) {
+    Quantized result{.graph = source, .observer = observer, .warnings = {}};
+    auto& graph = result.graph;
+    const auto wanted = find_quantized(graph);
+    auto groups = group_values(graph);
+    const auto type = options.activations == Activations::Int16 ? DType::Int16 : DType::Int8;
+    const int bits = type == DType::Int16 ? 16 : 8;
+
+    std::map<ValueId, Histogram> histograms;
+    std::map<ValueId, Quantization> chosen;
+    for (ValueId id = 0; id < source.values.size(); ++id) {
+        if (!wanted[id]) continue;
+        if (calibration.values[id].not_finite() > 0)
+            return host::failure(ErrorCode::InvalidArgument,
+                                 "'{}' had {} numbers in calibration that are infinite or not a number", graph[id].name,
+                                 calibration.values[id].not_finite());
+        auto& histogram = histograms[groups.find(id)];
+        if (graph[id].is_constant()) {
+            TRY_ASSIGN(const auto numbers, real_values(graph[id]));
+            histogram.add(numbers);
+        } else {
+            histogram.add(calibration.values[id]);
+        }
+    }
+    for (const auto& node : graph.nodes) {
+        const auto rule = result_rule(node.op);
+        if (rule == ResultRule::Unit) chosen[groups.find(node.outputs[0])] = quantization_for({0, 255.0 / 256}, type);
+        if (rule == ResultRule::Signed)
+            chosen[groups.find(node.outputs[0])] = quantization_for({-1, 127.0 / 128}, type);
+        if (node.op == Op::Pad && node.as<PadAttr>().mode == PadAttr::Mode::Constant) {
+            const float value = static_cast<float>(node.as<PadAttr>().value);
+            histograms[groups.find(node.outputs[0])].add(std::span(&value, 1));
+        }
+    }
+    for (const auto& [group, histogram] : histograms)
+        chosen.try_emplace(group, quantization_for(choose_range(histogram, observer, bits), type));
+
+    warn_of_constant_values(graph, calibration, result.warnings);
+    for (ValueId id = 0; id < source.values.size(); ++id)
+        if (wanted[id] && !graph[id].is_constant()) graph[id].quantization = chosen.at(groups.find(id));
+    WeightQuantizer quantize_weights(graph, calibration, options.bias_correction, result.warnings);
+    for (auto& node : graph.nodes) {
+        if (result_rule(node.op) == ResultRule::Float) continue;
+        for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+            const auto id = node.inputs[i];
+            if (!is_activation(graph, node, i) || !graph[id].is_constant() || graph[id].quantization) continue;
+            TRY_ASSIGN(const auto numbers, real_values(graph[id]));
+            node.inputs[i] = graph.add_value(stored(graph[id], chosen.at(groups.find(id)), numbers));
+        }
+        if (node.inputs.size() > 1 && is_weight(node, 1)) TRY(quantize_weights(node));
+    }
+    return result;
+}
+
+host::Result<Quantized> quantize(const Graph& graph, std::span<const Sample> samples, const QuantizeOptions& options) {
+    const auto report = [&](std::string_view what, std::size_t total) {
+        return [&options, what, total](std::size_t done) {
+            if (options.progress) options.progress(what, done, total);
+        };
+    };
+    TRY_ASSIGN(const auto calibration,
+               calibrate(graph, samples, options.threads, report("calibrating", samples.size())));
+    if (options.observer) return apply_calibration(graph, calibration, *options.observer, options);
+
+    // A few samples tell which observer suits the network; more cost time and change the choice seldom.
+    const auto judged = samples.first(std::min<std::size_t>(samples.size(), 6));
+    std::optional<Quantized> best;
+    double best_snr = 0;
+    for (const auto observer : {Observer::Mse, Observer::MinMax, Observer::Percentile}) {
+        TRY_ASSIGN(auto candidate, apply_calibration(graph, calibration, observer, options));
+        TRY_ASSIGN(const double snr, output_snr(candidate.graph, judged, calibration.outputs, options.threads));
+        if (!best || snr > best_snr) {
+            best = std::move(candidate);
+            best_snr = snr;
+        }
+    }
+    return std::move(*best);
+}
+
+}  // namespace talpa::compiler

@@ -1,0 +1,245 @@
+// Post-training quantization on networks small enough to reason about.
+#include "compiler/quantize/quantize.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "compiler/floats/executor.h"
+#include "compiler/quantize/compare_runs.h"
+#include "compiler/quantize/npy.h"
+#include "compiler/quantize/samples.h"
+
+namespace talpa::compiler {
+namespace {
+
+Value constant(const std::string& name, Shape shape, const std::vector<float>& numbers) {
+    Value value{.name = name, .shape = std::move(shape)};
+    auto bytes = std::make_shared<Bytes>(numbers.size() * 4);
+    std::memcpy(bytes->data(), numbers.data(), bytes->size());
+    value.constant = bytes;
+    return value;
+}
+
+std::vector<float> random_numbers(std::mt19937& random, std::int64_t count, float spread = 1) {
+    std::normal_distribution<float> normal(0, spread);
+    std::vector<float> numbers(static_cast<std::size_t>(count));
+    for (auto& x : numbers) x = normal(random);
+    return numbers;
+}
+
+/// x -> 3x3 convolution with relu -> 1x1 convolution -> add x -> global mean -> linear.
+Graph small_network(std::mt19937& random) {
+    Graph g;
+    g.inputs = {g.add_value({.name = "x", .shape = {1, 8, 8, 4}})};
+    const auto w1 = g.add_value(constant("w1", {16, 3, 3, 4}, random_numbers(random, 576, 0.2f)));
+    const auto b1 = g.add_value(constant("b1", {16}, random_numbers(random, 16, 0.1f)));
+    const auto w2 = g.add_value(constant("w2", {4, 1, 1, 16}, random_numbers(random, 64, 0.3f)));
+    const auto w3 = g.add_value(constant("w3", {10, 4}, random_numbers(random, 40)));
+    const auto a = g.add_node(Op::Conv2d, {g.inputs[0], w1, b1}, ConvAttr{.padding = {1, 1, 1, 1}, .clamp = {0, 6}},
+                              {.name = "a", .shape = {1, 8, 8, 16}}, {.node = "conv1"});
+    const auto b = g.add_node(Op::Conv2d, {a, w2, kNoValue}, ConvAttr{}, {.name = "b", .shape = {1, 8, 8, 4}});
+    const auto c = g.add_node(Op::Add, {g.inputs[0], b}, BinaryAttr{}, {.name = "c", .shape = {1, 8, 8, 4}});
+    const auto d = g.add_node(Op::Mean, {c}, ReduceAttr{{1, 2}, false}, {.name = "d", .shape = {1, 4}});
+    g.outputs = {g.add_node(Op::FullyConnected, {d, w3}, FullyConnectedAttr{}, {.name = "e", .shape = {1, 10}})};
+    return g;
+}
+
+std::vector<Sample> random_samples(std::mt19937& random, std::size_t count, std::int64_t size) {
+    std::vector<Sample> samples;
+    for (std::size_t i = 0; i < count; ++i) samples.push_back({random_numbers(random, size)});
+    return samples;
+}
+
+TEST(Histogram, DoesNotDependOnOrderOrSplit) {
+    std::mt19937 random(5);
+    std::vector<std::vector<float>> parts;
+    for (int i = 0; i < 12; ++i) parts.push_back(random_numbers(random, 500, std::ldexp(1.0f, i % 5)));
+    Histogram forward, backward, left, right;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        forward.add(parts[i]);
+        backward.add(parts[parts.size() - 1 - i]);
+        (i % 3 == 0 ? left : right).add(parts[i]);
+    }
+    right.add(left);
+    EXPECT_EQ(forward.counts(), backward.counts());
+    EXPECT_EQ(forward.counts(), right.counts());
+    EXPECT_EQ(forward.least(), right.least());
+    EXPECT_EQ(forward.total(), 6000u);
+    std::uint64_t below = 0;
+    for (int i = 0; i < Histogram::kBins / 2; ++i) below += forward.counts()[static_cast<std::size_t>(i)];
+    std::uint64_t negative = 0;
+    for (const auto& part : parts)
+        negative += static_cast<std::uint64_t>(std::ranges::count_if(part, [](float x) { return x < 0; }));
+    EXPECT_EQ(below, negative);
+}
+
+TEST(Histogram, CountsWhatIsNotFiniteApart) {
+    Histogram h;
+    h.add(std::vector<float>{1, NAN, 2, INFINITY});
+    EXPECT_EQ(h.not_finite(), 2u);
+    EXPECT_EQ(h.total(), 2u);
+    EXPECT_EQ(h.greatest(), 2);
+}
+
+TEST(Range, HoldsZeroAndCutsRareOutliersOnlyWhereThatPays) {
+    Histogram h;
+    std::mt19937 random(1);
+    h.add(random_numbers(random, 30000));
+    h.add(std::vector<float>{100});
+    const auto all = choose_range(h, Observer::MinMax, 8), mse = choose_range(h, Observer::Mse, 8);
+    EXPECT_EQ(all.high, 100);
+    EXPECT_LT(mse.high, 100);  // 30,000 numbers in coarser steps outweigh one that is cut
+    EXPECT_GT(mse.high, 3);
+    Histogram positive;
+    positive.add(std::vector<float>{2, 3});
+    EXPECT_EQ(choose_range(positive, Observer::MinMax, 8).low, 0);
+    const auto q = quantization_for({0, 6}, DType::Int8);
+    EXPECT_EQ(q.zero_points[0], -128);
+    EXPECT_FLOAT_EQ(static_cast<float>(q.scales[0]), 6.0f / 255);
+    EXPECT_EQ(quantization_for({-1, 1}, DType::Int16).zero_points[0], 0);
+}
+
+TEST(Quantize, SmallNetworkStaysCloseToFloat) {
+    std::mt19937 random(2);
+    const auto graph = small_network(random);
+    const auto samples = random_samples(random, 16, 256);
+    const auto quantized = quantize(graph, samples, {});
+    ASSERT_TRUE(quantized) << quantized.error().describe();
+    const auto& g = quantized->graph;
+    for (const auto& node : g.nodes) EXPECT_TRUE(g[node.outputs[0]].quantization) << op_name(node.op);
+    EXPECT_EQ(g[g.nodes[0].inputs[1]].quantization->scales.size(), 16u);
+    EXPECT_EQ(g[g.nodes[0].inputs[2]].stored_type(), DType::Int32);
+    EXPECT_GE(g[g.nodes[0].outputs[0]].quantization->zero_points[0], -128);
+    const auto calibration = calibrate(graph, samples, 2);
+    ASSERT_TRUE(calibration);
+    const auto snr = output_snr(g, samples, calibration->outputs, 2);
+    ASSERT_TRUE(snr);
+    EXPECT_GT(*snr, 25);  // 8 bits over a handful of layers: rounding noise of some 40 dB a layer, mean and sums added
+    QuantizeOptions wide;
+    wide.activations = Activations::Int16;
+    const auto sixteen = quantize(graph, samples, wide);
+    ASSERT_TRUE(sixteen);
+    EXPECT_GT(*output_snr(sixteen->graph, samples, calibration->outputs, 1), *snr + 6);
+    const auto layers = layer_noise(graph, g, samples, 2);
+    ASSERT_TRUE(layers);
+    EXPECT_EQ(layers->size(), g.nodes.size());
+    for (const auto& layer : *layers) {
+        EXPECT_GT(layer.snr_db, 30);
+        EXPECT_LT(layer.snr_db, 60);
+    }
+}
+
+TEST(Quantize, DoesNotDependOnThreads) {
+    std::mt19937 random(3);
+    const auto graph = small_network(random);
+    const auto samples = random_samples(random, 9, 256);
+    QuantizeOptions two;
+    two.threads = 2;
+    const auto a = quantize(graph, samples, {}), b = quantize(graph, samples, two);
+    ASSERT_TRUE(a && b);
+    for (std::size_t i = 0; i < a->graph.values.size(); ++i) {
+        EXPECT_EQ(a->graph.values[i].quantization, b->graph.values[i].quantization);
+        if (a->graph.values[i].constant) {
+            EXPECT_EQ(*a->graph.values[i].constant, *b->graph.values[i].constant);
+        }
+    }
+}
+
+TEST(Quantize, BiasCorrectionTakesOutTheMeanErrorOfRoundedWeights) {
+    // One linear layer on a constant input: after correction the output is exact up to the rounding of the bias.
+    std::mt19937 random(4);
+    Graph g;
+    g.inputs = {g.add_value({.name = "x", .shape = {1, 64}})};
+    const auto w = g.add_value(constant("w", {8, 64}, random_numbers(random, 512)));
+    g.outputs = {
+        g.add_node(Op::FullyConnected, {g.inputs[0], w}, FullyConnectedAttr{}, {.name = "y", .shape = {1, 8}})};
+    const std::vector<Sample> samples(2, Sample{std::vector<float>(64, 1.0f)});
+    const auto calibration = calibrate(g, samples, 1);
+    ASSERT_TRUE(calibration);
+    const auto error = [&](bool correct) {
+        QuantizeOptions options;
+        options.bias_correction = correct;
+        auto q = apply_calibration(g, *calibration, Observer::MinMax, options);
+        EXPECT_TRUE(q);
+        auto& graph = q->graph;
+        graph[graph.outputs[0]].quantization.reset();  // the output's own rounding is not what is looked at
+        const auto executor = FloatExecutor::create(graph);
+        FloatExecutor::Workspace workspace;
+        const auto y = executor->run(samples[0], workspace);
+        double worst = 0;
+        for (std::size_t i = 0; i < 8; ++i)
+            worst = std::max(worst, static_cast<double>(std::fabs((*y)[0][i] - calibration->outputs[0][i])));
+        return worst;
+    };
+    EXPECT_LT(error(true), 2e-4);
+    EXPECT_GT(error(false), 2e-3);
+}
+
+TEST(Quantize, SharesAQuantizationWhereNumbersOnlyMove) {
+    Graph g;
+    g.inputs = {g.add_value({.name = "x", .shape = {1, 4}}), g.add_value({.name = "y", .shape = {1, 4}})};
+    const auto joined = g.add_node(Op::Concat, g.inputs, AxisAttr{1}, {.name = "joined", .shape = {1, 8}});
+    const auto moved = g.add_node(Op::Reshape, {joined}, NoAttr{}, {.name = "moved", .shape = {2, 4}});
+    g.outputs = {g.add_node(Op::Softmax, {moved}, AxisAttr{1}, {.name = "p", .shape = {2, 4}})};
+    const std::vector<Sample> samples{{{0, 1, 2, 3}, {-5, 0, 0, 9}}};
+    const auto q = quantize(g, samples, {});
+    ASSERT_TRUE(q);
+    EXPECT_EQ(q->graph[0].quantization, q->graph[moved].quantization);
+    EXPECT_EQ(q->graph[1].quantization, q->graph[joined].quantization);
+    EXPECT_EQ(q->graph[q->graph.outputs[0]].quantization->scales[0], 1.0 / 256);
+    EXPECT_EQ(q->graph[q->graph.outputs[0]].quantization->zero_points[0], -128);
+}
+
+TEST(Quantize, LeavesFloatOperatorsAndIndicesAlone) {
+    Graph g;
+    g.inputs = {g.add_value({.name = "x", .shape = {1, 4}})};
+    const auto norm = g.add_node(Op::LayerNorm, g.inputs, NormAttr{1e-5, 1, {1}}, {.name = "n", .shape = {1, 4}});
+    const auto best =
+        g.add_node(Op::ArgMax, {norm}, ReduceAttr{{1}, false}, {.name = "i", .shape = {1}, .type = DType::Int64});
+    g.outputs = {best};
+    const std::vector<Sample> samples{{{0, 1, 2, 3}}};
+    const auto q = quantize(g, samples, {});
+    ASSERT_TRUE(q);
+    for (const auto& value : q->graph.values) EXPECT_FALSE(value.quantization) << value.name;
+}
+
+TEST(Quantize, NamesWhatCannotBeAndWhatIsAGuess) {
+    Graph g;
+    g.inputs = {g.add_value({.name = "x", .shape = {1, 4}})};
+    g.outputs = {g.add_node(Op::Log, g.inputs, UnaryAttr{}, {.name = "logs", .shape = {1, 4}})};
+    const std::vector<Sample> bad{{{0, 1, 2, 3}}}, still{{{1, 1, 1, 1}}};
+    const auto refused = quantize(g, bad, {});
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, testing::HasSubstr("'logs' had 1 numbers in calibration that are infinite"));
+    const auto guessed = quantize(g, still, {});
+    ASSERT_TRUE(guessed);
+    EXPECT_THAT(guessed->warnings, testing::Contains(testing::HasSubstr("'x' was 1 everywhere")));
+    EXPECT_FALSE(quantize(g, {}, {}));
+}
+
+TEST(Npy, ReadsWhatNumPyWritesAndRefusesTheRest) {
+    // np.save of np.array([[1, 2, 3]], dtype='<f4')
+    std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3), }";
+    header.resize(117, ' ');
+    header += '\n';
+    const float numbers[3]{1, 2, 3};
+    std::vector<std::uint8_t> file(10 + header.size() + sizeof numbers);
+    std::memcpy(file.data(), "\x93NUMPY\1\0\x76\0", 10);
+    std::memcpy(file.data() + 10, header.data(), header.size());
+    std::memcpy(file.data() + 10 + header.size(), numbers, sizeof numbers);
+    const auto array = read_npy(file);
+    ASSERT_TRUE(array) << array.error().describe();
+    EXPECT_EQ(array->shape, (std::vector<std::int64_t>{1, 3}));
+    EXPECT_EQ(array->numbers, (std::vector<float>{1, 2, 3}));
+    for (std::size_t cut = 0; cut < file.size(); ++cut) EXPECT_FALSE(read_npy(std::span(file).first(cut))) << cut;
+    auto fortran = file;
+    std::memcpy(fortran.data() + 10 + 34, "True, ", 6);
+    EXPECT_FALSE(read_npy(fortran));
+}
+
+}  // namespace
+}  // namespace talpa::compiler

@@ -10,6 +10,7 @@
 #include "base/host/exit_status.h"
 #include "base/host/interrupt.h"
 #include "base/host/terminal.h"
+#include "cli/board_command.h"
 #include "cli/compare_command.h"
 #include "cli/completion.h"
 #include "cli/inspect_command.h"
@@ -52,6 +53,7 @@ struct Commands {
     RunOptions run;
     InspectOptions inspect;
     CompareOptions compare;
+    BoardCommandOptions board;
     std::string shell;
 };
 
@@ -179,6 +181,11 @@ int dispatch(const CLI::App& app, Commands& c) {
         if (!valid) return usage_error(valid.error(), "compare");
         return finish(compare_programs(c.compare), host::kExitUsage);
     }
+    if (app.got_subcommand("board")) {
+        const auto valid = check(c.board);
+        if (!valid) return usage_error(valid.error(), "board up");
+        return finish(board_command(*app.get_subcommand("board"), c.board), host::kExitFailed);
+    }
     const auto script = completion_script(app, c.shell);
     if (!script) return usage_error(script.error(), "completion");
     fmt::print("{}", *script);
@@ -201,6 +208,7 @@ int run_app(int argc, const char* const* argv) {
     add_run(app, commands.run);
     add_inspect(app, commands.inspect);
     add_compare(app, commands.compare);
+    add_board(app, commands.board);
     add_completion(app, commands.shell);
     try {
         app.parse(argc, argv);

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -32,11 +33,15 @@ class KernelLog {
         return false;
     }
 
+    /// Called with each new line, one at a time. Before the first line.
+    std::function<void(const std::string& line)> sink;
+
   private:
     void append(std::string text) {
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
         const std::lock_guard lock(mutex_);
         lines_.push_back(fmt::format("[{:12.6f}] {}", seconds, text));
+        if (sink) sink(lines_.back());
         if (lines_.size() > kMaxLines) lines_.pop_front();
     }
 

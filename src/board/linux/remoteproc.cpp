@@ -34,7 +34,7 @@ Remoteproc::Remoteproc(RemoteprocConfig config, SystemMemory& memory, CoreContro
       log_(log),
       drivers_(std::move(drivers)),
       firmware_(config_.default_firmware) {
-    log_.line("remoteproc remoteproc0: {} is available", config_.name);
+    log_.line("remoteproc remoteproc{}: {} is available", config_.index, config_.name);
     if (config_.attached_at_probe) {
         state_ = State::Detached;
         const std::lock_guard lock(lock_);
@@ -90,7 +90,7 @@ int Remoteproc::write_state(std::string_view text) {
             return -EBUSY;
         const std::lock_guard lock(lock_);
         const int error = boot();
-        if (error != 0) log_.line("remoteproc remoteproc0: Boot failed: {}", error);
+        if (error != 0) log_.line("remoteproc remoteproc{}: Boot failed: {}", config_.index, error);
         return error;
     }
     if (is_word(text, "stop")) {
@@ -104,19 +104,19 @@ int Remoteproc::write_state(std::string_view text) {
         if (state_ != State::Attached) return -EINVAL;
         return detach();
     }
-    log_.line("remoteproc remoteproc0: Unrecognised option: {}", up_to_newline(text));
+    log_.line("remoteproc remoteproc{}: Unrecognised option: {}", config_.index, up_to_newline(text));
     return -EINVAL;
 }
 
 int Remoteproc::write_firmware(std::string_view text) {
     const std::lock_guard lock(lock_);
     if (state_ != State::Offline) {
-        log_.line("remoteproc remoteproc0: can't change firmware while running");
+        log_.line("remoteproc remoteproc{}: can't change firmware while running", config_.index);
         return -EBUSY;
     }
     std::string name = up_to_newline(text);
     if (name.empty()) {
-        log_.line("remoteproc remoteproc0: can't provide empty string for firmware name");
+        log_.line("remoteproc remoteproc{}: can't provide empty string for firmware name", config_.index);
         return -EINVAL;
     }
     const std::lock_guard facts(facts_);
@@ -140,7 +140,7 @@ int Remoteproc::write_recovery(std::string_view text) {
 
 int Remoteproc::write_coredump(std::string_view text) {
     if (state_ == State::Crashed) {
-        log_.line("remoteproc remoteproc0: can't change coredump configuration");
+        log_.line("remoteproc remoteproc{}: can't change coredump configuration", config_.index);
         return -EBUSY;
     }
     for (const char* mode : {"disabled", "enabled", "inline"})
@@ -149,7 +149,7 @@ int Remoteproc::write_coredump(std::string_view text) {
             coredump_ = mode;
             return 0;
         }
-    log_.line("remoteproc remoteproc0: Invalid coredump configuration");
+    log_.line("remoteproc remoteproc{}: Invalid coredump configuration", config_.index);
     return -EINVAL;
 }
 
@@ -163,7 +163,7 @@ int Remoteproc::boot() {
 }
 
 int Remoteproc::load_and_start() {
-    log_.line("remoteproc remoteproc0: powering up {}", config_.name);
+    log_.line("remoteproc remoteproc{}: powering up {}", config_.index, config_.name);
     std::string name;
     {
         const std::lock_guard facts(facts_);
@@ -171,14 +171,15 @@ int Remoteproc::load_and_start() {
     }
     const FirmwareFile file = firmware_source_(name);
     if (file.error != 0) {
-        log_.line("remoteproc remoteproc0: Direct firmware load for {} failed with error {}", name, file.error);
-        log_.line("remoteproc remoteproc0: request_firmware failed: {}", file.error);
+        log_.line("remoteproc remoteproc{}: Direct firmware load for {} failed with error {}", config_.index, name,
+                  file.error);
+        log_.line("remoteproc remoteproc{}: request_firmware failed: {}", config_.index, file.error);
         return file.error;
     }
-    log_.line("remoteproc remoteproc0: Booting fw image {}, size {}", name, file.bytes.size());
+    log_.line("remoteproc remoteproc{}: Booting fw image {}, size {}", config_.index, name, file.bytes.size());
     const auto image = ElfImage::open(file.bytes);
     if (!image) {
-        log_.line("remoteproc remoteproc0: {}", image.error().message);
+        log_.line("remoteproc remoteproc{}: {}", config_.index, image.error().message);
         return -EINVAL;
     }
 
@@ -187,19 +188,19 @@ int Remoteproc::load_and_start() {
     const ElfSection* const section = image->section(".resource_table");
     if (section != nullptr && link::check_resource_table(section->data)) {
         std::vector<std::uint8_t> table(section->data.begin(), section->data.end());
-        auto handled = handle_resources(table, config_.reserved_nodes, log_);
+        auto handled = handle_resources(table, config_.reserved_nodes, log_, config_.index);
         if (handled.error != 0) return handled.error;
         resources = std::move(handled.resources);
         set_table(std::move(table));
     } else {
         if (section != nullptr)
-            log_.line("remoteproc remoteproc0: {}",
+            log_.line("remoteproc remoteproc{}: {}", config_.index,
                       host::Error(link::check_resource_table(section->data).error()).message);
         log_.line("imx-rproc remoteproc-cm33: No resource table in elf");
     }
 
     if (const int error = load_segments(*image); error != 0) {
-        log_.line("remoteproc remoteproc0: Failed to load program segments: {}", error);
+        log_.line("remoteproc remoteproc{}: Failed to load program segments: {}", config_.index, error);
         set_table({});
         return error;
     }
@@ -234,7 +235,7 @@ int Remoteproc::load_and_start() {
         return error;
     }
     state_ = State::Running;
-    log_.line("remoteproc remoteproc0: remote processor {} is now up", config_.name);
+    log_.line("remoteproc remoteproc{}: remote processor {} is now up", config_.index, config_.name);
     return 0;
 }
 
@@ -245,7 +246,7 @@ int Remoteproc::load_segments(const ElfImage& image) {
         if (to == nullptr) {
             log_.line("imx-rproc remoteproc-cm33: Translation failed: da = 0x{:x} len = 0x{:x}",
                       segment.physical_address, segment.memory_size);
-            log_.line("remoteproc remoteproc0: bad phdr da 0x{:x} mem 0x{:x}", segment.physical_address,
+            log_.line("remoteproc remoteproc{}: bad phdr da 0x{:x} mem 0x{:x}", config_.index, segment.physical_address,
                       segment.memory_size);
             return -EINVAL;
         }
@@ -271,17 +272,19 @@ int Remoteproc::start_devices() {
     if (handled.error != 0) return handled.error;
     for (const VdevEntry& vdev : handled.resources.vdevs) {
         if (vdev.id != link::kVirtioIdRpmsg) continue;
-        log_.line("rproc-virtio rproc-virtio.0.auto: assigned reserved memory node vdevbuffer@a4020000");
+        log_.line("rproc-virtio rproc-virtio.{}.auto: assigned reserved memory node vdevbuffer@a4020000",
+                  config_.index);
         std::uint8_t* const table = loaded_table_ != nullptr ? loaded_table_ : table_.data();
-        auto rpmsg = std::make_shared<VirtioRpmsg>(VirtioRpmsg::Config{vdev, table, link::kVringBuffers.base}, memory_,
-                                                   mailbox_, log_, drivers_);
+        auto rpmsg =
+            std::make_shared<VirtioRpmsg>(VirtioRpmsg::Config{vdev, table, link::kVringBuffers.base, config_.index},
+                                          memory_, mailbox_, log_, drivers_);
         {
             // Known before the probe ends: the firmware may announce its channels in the middle of it.
             const std::lock_guard facts(facts_);
             rpmsg_ = rpmsg;
         }
         if (const int error = rpmsg->probe(); error != 0) return error;
-        log_.line("rproc-virtio rproc-virtio.0.auto: registered virtio0 (type 7)");
+        log_.line("rproc-virtio rproc-virtio.{0}.auto: registered virtio{0} (type 7)", config_.index);
         break;  // one RPMsg device is what the mailbox serves
     }
     return 0;
@@ -300,18 +303,18 @@ void Remoteproc::stop_now() {
     set_table({});
     power_ = 0;
     state_ = State::Offline;
-    log_.line("remoteproc remoteproc0: stopped remote processor {}", config_.name);
+    log_.line("remoteproc remoteproc{}: stopped remote processor {}", config_.index, config_.name);
 }
 
 int Remoteproc::attach() {
-    log_.line("remoteproc remoteproc0: attaching to {}", config_.name);
+    log_.line("remoteproc remoteproc{}: attaching to {}", config_.index, config_.name);
     mailbox_.listen(true);
     // The firmware's table is where it put it, if there is one.
     if (const std::uint8_t* const at = memory_.at(config_.live_table_address, link::kLiveResourceTable.size);
         at != nullptr && config_.live_table) {
         std::vector<std::uint8_t> table(at, at + link::kLiveResourceTable.size);
         if (link::check_resource_table(table)) {
-            auto handled = handle_resources(table, config_.reserved_nodes, log_);
+            auto handled = handle_resources(table, config_.reserved_nodes, log_, config_.index);
             if (handled.error != 0) return handled.error;
             set_table(table);
             std::uint8_t* const live = memory_.at(config_.live_table_address, table.size());
@@ -324,7 +327,7 @@ int Remoteproc::attach() {
     }
     if (const int error = start_devices(); error != 0) return error;
     state_ = State::Attached;
-    log_.line("remoteproc remoteproc0: remote processor {} is now attached", config_.name);
+    log_.line("remoteproc remoteproc{}: remote processor {} is now attached", config_.index, config_.name);
     return 0;
 }
 
@@ -348,9 +351,10 @@ int Remoteproc::detach() {
 void Remoteproc::report_crash(unsigned type) {
     const std::lock_guard lock(lock_);
     if (state_ != State::Running && state_ != State::Attached) return;
-    log_.line("remoteproc remoteproc0: crash detected in {}: type {}", config_.name, kCrashTypes[type < 3 ? type : 2]);
+    log_.line("remoteproc remoteproc{}: crash detected in {}: type {}", config_.index, config_.name,
+              kCrashTypes[type < 3 ? type : 2]);
     state_ = State::Crashed;
-    log_.line("remoteproc remoteproc0: handling crash #{} in {}", ++crash_count_, config_.name);
+    log_.line("remoteproc remoteproc{}: handling crash #{} in {}", config_.index, ++crash_count_, config_.name);
     bool disabled = false;
     {
         const std::lock_guard facts(facts_);
@@ -361,13 +365,13 @@ void Remoteproc::report_crash(unsigned type) {
 
 void Remoteproc::recover() {
     if (state_ != State::Crashed) return;
-    log_.line("remoteproc remoteproc0: recovering {}", config_.name);
+    log_.line("remoteproc remoteproc{}: recovering {}", config_.index, config_.name);
     const unsigned count = power_;
     stop_now();
     if (load_and_start() == 0)
         power_ = count == 0 ? 1 : count;
     else
-        log_.line("remoteproc remoteproc0: recovery of {} failed", config_.name);
+        log_.line("remoteproc remoteproc{}: recovery of {} failed", config_.index, config_.name);
 }
 
 std::shared_ptr<VirtioRpmsg> Remoteproc::device() const {

@@ -34,6 +34,7 @@ struct FirmwareFile {
 using FirmwareSource = std::function<FirmwareFile(const std::string& name)>;
 
 struct RemoteprocConfig {
+    unsigned index = 0;  ///< K of remoteprocK, and of its virtio device
     std::string name = "imx-rproc";
     std::string default_firmware = "rproc-imx-rproc-fw";
     KernelProfile profile = KernelProfile::Bsp66;

@@ -27,8 +27,8 @@ std::string name_at(Bytes bytes, std::size_t at) {
 
 class Handler {
   public:
-    Handler(std::vector<std::uint8_t>& table, const std::vector<ReservedNode>& nodes, KernelLog& log)
-        : table_(table), nodes_(nodes), log_(log) {}
+    Handler(std::vector<std::uint8_t>& table, const std::vector<ReservedNode>& nodes, KernelLog& log, unsigned index)
+        : table_(table), nodes_(nodes), log_(log), index_(index) {}
 
     int carveout(const link::ResourceEntry& entry) {
         const Bytes b = entry.bytes;
@@ -59,7 +59,7 @@ class Handler {
         if (b[26] != 0 || b[27] != 0) return refuse("vdev rsc has non zero reserved bytes");
         const unsigned count = b[25];
         if (count > kMaxVrings) {
-            log_.line("remoteproc remoteproc0: too many vrings: {}", count);
+            log_.line("remoteproc remoteproc{}: too many vrings: {}", index_, count);
             return -EINVAL;
         }
         VdevEntry vdev{entry.offset, word(b, 4), word(b, 12), {}};
@@ -80,7 +80,7 @@ class Handler {
                         next_notify_id_++};
         const link::VringLayout layout{ring.num, ring.align};
         if (!layout.valid()) {
-            log_.line("remoteproc remoteproc0: invalid qsz ({}) or alignment ({})", ring.num, ring.align);
+            log_.line("remoteproc remoteproc{}: invalid qsz ({}) or alignment ({})", index_, ring.num, ring.align);
             return -EINVAL;
         }
         const std::string name = fmt::format("vdev{}vring{}", result_.vdevs.size(), i);
@@ -102,7 +102,7 @@ class Handler {
     }
 
     int refuse(const char* why) {
-        log_.line("remoteproc remoteproc0: {}", why);
+        log_.line("remoteproc remoteproc{}: {}", index_, why);
         return -EINVAL;
     }
     const ReservedNode* find(const std::string& name) const {
@@ -114,6 +114,7 @@ class Handler {
     std::vector<std::uint8_t>& table_;
     const std::vector<ReservedNode>& nodes_;
     KernelLog& log_;
+    unsigned index_;
     Resources result_;
     std::uint32_t next_notify_id_ = 0;
 };
@@ -121,13 +122,13 @@ class Handler {
 }  // namespace
 
 ResourcesOrErrno handle_resources(std::vector<std::uint8_t>& table, const std::vector<ReservedNode>& nodes,
-                                  KernelLog& log) {
+                                  KernelLog& log, unsigned index) {
     const auto count = link::check_resource_table(table);
     if (!count) {
-        log.line("remoteproc remoteproc0: {}", host::Error(count.error()).message);
+        log.line("remoteproc remoteproc{}: {}", index, host::Error(count.error()).message);
         return {{}, -EINVAL};
     }
-    Handler handler(table, nodes, log);
+    Handler handler(table, nodes, log, index);
     for (std::uint32_t i = 0; i < *count; ++i) {
         const auto entry = link::resource_entry(table, i).value();
         int error = 0;
@@ -145,11 +146,11 @@ ResourcesOrErrno handle_resources(std::vector<std::uint8_t>& table, const std::v
                 error = handler.vdev(entry);
                 break;
             default:
-                log.line("remoteproc remoteproc0: unsupported resource {}", entry.type);
+                log.line("remoteproc remoteproc{}: unsupported resource {}", index, entry.type);
                 break;
         }
         if (error != 0) {
-            log.line("remoteproc remoteproc0: Failed to process resources: {}", error);
+            log.line("remoteproc remoteproc{}: Failed to process resources: {}", index, error);
             return {{}, error};
         }
     }

@@ -45,13 +45,15 @@ struct Resources {
 };
 
 /// Handles every entry and writes notify ids (and addresses that were left open) into `table`, Linux's own copy.
-/// Returns the resources or a negative errno as the boot then fails with it; the log has the kernel's words.
+/// Returns the resources or a negative errno as the boot then fails with it; the log has the kernel's words, in the
+/// name of remoteproc`index`.
 struct ResourcesOrErrno {
     Resources resources;
     int error = 0;
 };
 [[nodiscard]] ResourcesOrErrno handle_resources(std::vector<std::uint8_t>& table,
-                                                const std::vector<ReservedNode>& nodes, KernelLog& log);
+                                                const std::vector<ReservedNode>& nodes, KernelLog& log,
+                                                unsigned index = 0);
 
 /// The text of debugfs' resource_table for a table, as Linux prints it.
 [[nodiscard]] std::string describe_resource_table(Bytes table);

@@ -40,7 +40,7 @@ int VirtioRpmsg::probe() {
     set_status(link::kVirtioAcknowledge);
     set_status(link::kVirtioAcknowledge | link::kVirtioDriver);
     if (config_.vdev.vrings.size() != 2) {
-        log_.line("virtio_rpmsg_bus virtio0: probe failed: {} vrings", config_.vdev.vrings.size());
+        log_.line("virtio_rpmsg_bus virtio{}: probe failed: {} vrings", config_.index, config_.vdev.vrings.size());
         return -EINVAL;
     }
     store_le(config_.table + config_.vdev.table_offset + offsetof(link::VdevResource, gfeatures),
@@ -69,7 +69,7 @@ int VirtioRpmsg::probe() {
     }
     set_status(link::kVirtioAcknowledge | link::kVirtioDriver | link::kVirtioDriverOk);
     kick(config_.vdev.vrings[0].notify_id);
-    log_.line("virtio_rpmsg_bus virtio0: rpmsg host is online");
+    log_.line("virtio_rpmsg_bus virtio{}: rpmsg host is online", config_.index);
     return 0;
 }
 
@@ -106,7 +106,7 @@ void VirtioRpmsg::drain_receive() {
             const auto used = receive_.take_used();
             if (!used) break;
             if (used->id >= kBuffersPerRing) {
-                log_.line("virtio_rpmsg_bus virtio0: id {} out of range", used->id);
+                log_.line("virtio_rpmsg_bus virtio{}: id {} out of range", config_.index, used->id);
                 continue;
             }
             const std::uint32_t address =
@@ -146,7 +146,7 @@ void VirtioRpmsg::deliver(const link::RpmsgHeader& header, Bytes payload) {
             driver = found->second.driver;
     }
     if (driver == nullptr) {
-        log_.line("virtio_rpmsg_bus virtio0: msg received with no recipient");
+        log_.line("virtio_rpmsg_bus virtio{}: msg received with no recipient", config_.index);
         return;
     }
     driver->received(header.source, payload);
@@ -155,7 +155,7 @@ void VirtioRpmsg::deliver(const link::RpmsgHeader& header, Bytes payload) {
 void VirtioRpmsg::name_service(Bytes payload) {
     const auto message = link::NameServiceMessage::read(payload);
     if (!message) {
-        log_.line("virtio_rpmsg_bus virtio0: {}", host::Error(message.error()).message);
+        log_.line("virtio_rpmsg_bus virtio{}: {}", config_.index, host::Error(message.error()).message);
         return;
     }
     const std::string name(message->name);
@@ -173,15 +173,16 @@ void VirtioRpmsg::name_service(Bytes payload) {
                 endpoints_.erase(same);
             }
         } else if (same != endpoints_.end()) {
-            log_.line("virtio_rpmsg_bus virtio0: channel {}:ffffffff:{:x} already exist", name, message->address);
+            log_.line("virtio_rpmsg_bus virtio{}: channel {}:ffffffff:{:x} already exist", config_.index, name,
+                      message->address);
             return;
         } else {
             local = next_local_++;
             endpoints_[local] = {{name, message->address, local}, nullptr};
         }
     }
-    log_.line("virtio_rpmsg_bus virtio0: {} channel {} addr 0x{:x}", message->destroy ? "destroying" : "creating", name,
-              message->address);
+    log_.line("virtio_rpmsg_bus virtio{}: {} channel {} addr 0x{:x}", config_.index,
+              message->destroy ? "destroying" : "creating", name, message->address);
     if (message->destroy) return;  // `removed` unbinds its driver here, outside the lock
     std::shared_ptr<RpmsgChannelDriver> driver = factory_(*this, {name, message->address, local});
     const std::lock_guard lock(mutex_);

@@ -41,6 +41,7 @@ class VirtioRpmsg {
         VdevEntry vdev;
         std::uint8_t* table = nullptr;  ///< the table that the firmware watches, and its entry's offset is in `vdev`
         std::uint32_t buffers = 0xA4020000;  ///< DMA address of 512 buffers of 512 bytes
+        unsigned index = 0;                  ///< K of virtioK
     };
 
     VirtioRpmsg(Config config, SystemMemory& memory, Mailbox& mailbox, KernelLog& log, DriverFactory factory);

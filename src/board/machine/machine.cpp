@@ -107,7 +107,10 @@ host::Result<void> Machine::wire() {
 
 Machine::~Machine() {
     stop();
-    ending_ = true;
+    {
+        const std::lock_guard lock(mutex_);
+        ending_ = true;
+    }
     changed_.notify_all();
     core_thread_.join();
     npu_thread_.join();
@@ -186,8 +189,15 @@ void Machine::run_core() {
 }
 
 void Machine::run_npu() {
-    while (!ending_)
+    std::unique_lock lock(mutex_);
+    while (!ending_) {
+        // Nobody else starts the NPU, so it costs nothing while the M33 is held.
+        changed_.wait(lock, [this] { return ending_ || released_; });
+        if (ending_) break;
+        lock.unlock();
         if (npu_->wait_for_work(50ms) && !options_.npu_hangs) npu_->run_pending();
+        lock.lock();
+    }
 }
 
 }  // namespace talpa::board

@@ -1,0 +1,149 @@
+#include "board/host/board.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/host/json.h"
+#include "board/sysfs/device_tree.h"
+#include "board/sysfs/remoteproc_files.h"
+
+namespace talpa::board {
+
+namespace fs = std::filesystem;
+
+Board::Board(const BoardOptions& options, BoardPlaces places, KernelLog& log)
+    : options_(options),
+      places_(std::move(places)),
+      log_(log),
+      firmware_(places_.root == "/" ? fs::path() : places_.root, options.kernel == KernelProfile::Legacy) {}
+
+host::Result<std::unique_ptr<Board>> Board::create(const BoardOptions& options, const BoardPlaces& places,
+                                                   KernelLog& log) {
+    std::unique_ptr<Board> board(new Board(options, places, log));
+    TRY(board->wire());
+    return board;
+}
+
+host::Result<void> Board::wire() {
+    ttys_.changed = [this](int number, const std::string& slave, bool present) { tty_changed(number, slave, present); };
+    TRY(make_devices());
+    for (unsigned k = 0; k < options_.remoteprocs; ++k) TRY(add_processor(k));
+
+    std::vector<const Remoteproc*> all;
+    for (unsigned k = 0; k < options_.remoteprocs; ++k) {
+        add_remoteproc_files(tree_, k, *processors_[k]->linux);
+        all.push_back(processors_[k]->linux.get());
+    }
+    add_bus_files(tree_, all);
+    tree_.add("module/firmware_class/parameters/path",
+              attribute([this] { return firmware_.read_path(); },
+                        [this](std::string_view text) { return firmware_.write_path(text); }));
+    DeviceTreeOptions device_tree;
+    device_tree.model_region = !options_.lacks(Without::ReservedMemory);
+    device_tree.ethosu_no_map = !options_.lacks(Without::EthosuRegion);
+    device_tree.cm33_power_domain = !options_.lacks(Without::PowerDomain);
+    device_tree.iomem_relaxed = !options_.lacks(Without::IomemRelaxed);
+    device_tree.mcore_booted = !options_.lacks(Without::McoreBooted);
+    device_tree.ethosu = !options_.lacks(Without::EthosuDevice);
+    device_tree.startup_delay_ms = options_.startup_delay_ms;
+    const DeviceTreeNode root = imx93_device_tree(device_tree);
+    tree_.add("firmware/devicetree/base", device_tree_files(root));
+    tree_.add("firmware/fdt", bytes_file(flatten(root), 0400));
+    TRY_ASSIGN(server_, FuseServer::mount(tree_, places_.sys));
+    return {};
+}
+
+Board::~Board() {
+    server_.reset();  // no more writes from outside
+    processors_.clear();
+    for (const char* name : {"mem", "ethosu0"}) remove(places_.dev / name);
+}
+
+host::Result<void> Board::add_processor(unsigned index) {
+    auto processor = std::make_unique<Processor>();
+    MachineOptions machine;
+    // /dev/mem is the memory of the first one: an i.MX 93 has one M33, more of them are for tests of tools.
+    if (index == 0 && !options_.lacks(Without::Devmem)) machine.memory_file = places_.dev / "mem";
+    machine.npu_threads = options_.npu_threads;
+    machine.npu_powered = !options_.lacks(Without::NpuClock) && !options_.lacks(Without::EthosuDevice);
+    machine.mu_survives_stop = options_.has(Quirk::MuSurvivesStop);
+    TRY_ASSIGN(processor->machine, Machine::create(machine, log_));
+
+    RemoteprocConfig config;
+    config.index = index;
+    config.profile = options_.kernel;
+    config.startup_delay_ms = options_.startup_delay_ms;
+    config.table_copy_only = options_.has(Quirk::TableCopyOnly);
+    const TtyFlavour flavour = options_.has(Quirk::NxpTty) ? TtyFlavour::Nxp : TtyFlavour::Mainline;
+    const bool driver = !options_.lacks(Without::Rpmsg);
+    processor->linux = std::make_unique<Remoteproc>(
+        config, processor->machine->memory(), *processor->machine, processor->machine->mailbox(),
+        [this](const std::string& name) { return firmware_.find(name); }, log_,
+        [this, flavour, driver](VirtioRpmsg& bus,
+                                const VirtioRpmsg::Channel& channel) -> std::unique_ptr<RpmsgChannelDriver> {
+            if (!driver || !tty_serves(flavour, channel.name)) return nullptr;
+            auto tty = RpmsgTty::create(bus, channel, {flavour, places_.ptmx, places_.slaves}, ttys_);
+            if (tty) return std::move(*tty);
+            log_.line("rpmsg_tty: {}", tty.error().message);
+            return nullptr;
+        });
+    processor->machine->on_mailbox([linux = processor->linux.get()] { linux->mailbox_received(); });
+    processors_.push_back(std::move(processor));
+    return {};
+}
+
+// Only existence counts: opening it on the board can start the M33, and every ioctl here would be refused.
+host::Result<void> Board::make_devices() {
+    if (options_.lacks(Without::EthosuDevice)) return {};
+    const fs::path path = places_.dev / "ethosu0";
+    if (::mknod(path.c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0) return {};
+    // Users other than root cannot make devices.
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return host::failure(ErrorCode::AccessFailed, "cannot create {}: {}", path.string(), std::strerror(errno));
+    ::close(fd);
+    return {};
+}
+
+void Board::tty_changed(int number, const std::string& slave, bool present) {
+    const fs::path link = places_.dev / fmt::format("ttyRPMSG{}", number);
+    remove(link);
+    if (present && ::symlink(slave.c_str(), link.c_str()) != 0)
+        log_.line("board: cannot make {}: {}", link.string(), std::strerror(errno));
+}
+
+void Board::remove(const fs::path& device) {
+    std::error_code gone;
+    fs::remove(device, gone);
+}
+
+std::string Board::status_json() const {
+    const auto line = [](std::string text) {
+        if (text.ends_with('\n')) text.pop_back();
+        return text;
+    };
+    host::Json processors = host::Json::array();
+    for (std::size_t k = 0; k < processors_.size(); ++k) {
+        const Processor& p = *processors_[k];
+        host::Json channels = host::Json::array();
+        for (const auto& channel : p.linux->channels())
+            channels.push_back({{"name", channel.name}, {"address", channel.remote}});
+        processors.push_back({{"name", fmt::format("remoteproc{}", k)},
+                              {"processor", line(p.linux->name())},
+                              {"state", line(p.linux->read_state())},
+                              {"firmware", line(p.linux->read_firmware())},
+                              {"channels", std::move(channels)},
+                              {"instructions", p.machine->instructions()}});
+    }
+    host::Json ttys = host::Json::array();
+    for (const auto& [number, slave] : ttys_.ttys())
+        ttys.push_back({{"device", fmt::format("/dev/ttyRPMSG{}", number)}, {"slave", slave}});
+    return host::Json{{"remoteprocs", std::move(processors)}, {"ttys", std::move(ttys)}}.dump();
+}
+
+}  // namespace talpa::board

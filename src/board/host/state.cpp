@@ -1,0 +1,133 @@
+#include "board/host/state.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/host/file.h"
+#include "base/host/json.h"
+#include "link/crc32.h"
+
+namespace talpa::board {
+
+namespace fs = std::filesystem;
+
+std::string name_for_root(const fs::path& root) {
+    std::error_code error;
+    const std::string path = fs::weakly_canonical(root, error).string();
+    return fmt::format("root-{:08x}", link::crc32({reinterpret_cast<const std::uint8_t*>(path.data()), path.size()}));
+}
+
+fs::path boards_folder() {
+    if (const char* set = std::getenv("TALPA_BOARDS"); set != nullptr && *set != '\0') return set;
+    if (::geteuid() == 0) return "/run/talpa/boards";
+    if (const char* run = std::getenv("XDG_RUNTIME_DIR"); run != nullptr && *run != '\0')
+        return fs::path(run) / "talpa/boards";
+    return fmt::format("/tmp/talpa-{}/boards", ::geteuid());
+}
+
+namespace {
+
+/// Does a process hold the lock?
+bool locked(const fs::path& file) {
+    const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    const bool held = ::flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    ::close(fd);
+    return held;
+}
+
+void unmount(const fs::path& at) {
+    while (::umount2(at.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) {
+    }
+    if (errno != EPERM) return;
+    std::string path = at.string();
+    std::string words[] = {"fusermount3", "-u", "-z", "-q"};
+    char* argv[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), path.data(), nullptr};
+    pid_t child = 0;
+    if (::posix_spawnp(&child, argv[0], nullptr, nullptr, argv, environ) == 0) ::waitpid(child, nullptr, 0);
+}
+
+/// Control groups that engines on the board made: they are empty when the board is dead.
+void remove_groups(const fs::path& folder) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error))
+        if (entry.is_directory(error) && !entry.is_symlink(error)) remove_groups(entry.path());
+    ::rmdir(folder.c_str());
+}
+
+}  // namespace
+
+BoardRecord look_up(const std::string& name) {
+    BoardRecord record;
+    record.name = name;
+    record.folder = boards_folder() / name;
+    record.alive = locked(record.lock_file());
+    if (const auto text = host::read_text(record.record_file(), 1 << 20)) {
+        const host::Json json = host::Json::parse(*text, nullptr, false);
+        if (json.is_object()) {
+            record.root = json.value("root", std::string());
+            record.disk = json.value("disk", std::string());
+            record.pid = json.value("pid", 0);
+            record.ssh_port = json.value("ssh_port", 0);
+        }
+    }
+    return record;
+}
+
+std::vector<BoardRecord> all_boards() {
+    std::vector<BoardRecord> out;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(boards_folder(), error))
+        if (entry.is_directory(error)) out.push_back(look_up(entry.path().filename()));
+    std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    return out;
+}
+
+host::Result<void> save(const BoardRecord& record) {
+    const host::Json json{{"name", record.name},
+                          {"root", record.root.string()},
+                          {"disk", record.disk.string()},
+                          {"pid", record.pid},
+                          {"ssh_port", record.ssh_port}};
+    TRY(host::write_text(record.record_file(), json.dump(2) + "\n"));
+    return host::write_text(record.folder / "pid", fmt::format("{}\n", record.pid));
+}
+
+host::Result<void> clean_up(const BoardRecord& record) {
+    std::error_code error;
+    if (!record.root.empty()) {
+        unmount(record.root / "sys");
+        for (const auto& entry : fs::directory_iterator(record.root / "dev", error)) {
+            const std::string name = entry.path().filename();
+            if (name == "mem" || name == "ethosu0" || name.starts_with("ttyRPMSG")) fs::remove(entry.path(), error);
+        }
+        ::unlink((record.root / "proc/device-tree").c_str());
+        for (const char* folder : {"sys", "dev", "proc"}) ::rmdir((record.root / folder).c_str());
+    }
+    if (!record.disk.empty()) {
+        fs::remove_all(record.disk, error);
+        if (error)
+            return host::failure(ErrorCode::AccessFailed, "cannot remove {}: {}", record.disk.string(),
+                                 error.message());
+    }
+    // The lock goes last: until then the board counts as there. (Somebody may claim the name again at once.)
+    for (const auto& entry : fs::directory_iterator(record.folder, error))
+        if (entry.path() != record.lock_file()) fs::remove_all(entry.path(), error);
+    ::unlink(record.lock_file().c_str());
+    if (::rmdir(record.folder.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY)
+        return host::failure(ErrorCode::AccessFailed, "cannot remove {}: {}", record.folder.string(),
+                             std::strerror(errno));
+    return {};
+}
+
+}  // namespace talpa::board

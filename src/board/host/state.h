@@ -1,0 +1,49 @@
+// What there is on disk about the boards of this user: a folder each, with a lock that the board's process holds as
+// long as it lives, so that nobody has to trust a process number.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/host/error.h"
+
+namespace talpa::board {
+
+/// The default name, and the one that a board below a folder gets without --name.
+inline constexpr const char* kDefaultBoardName = "board";
+[[nodiscard]] std::string name_for_root(const std::filesystem::path& root);
+
+struct BoardRecord {
+    std::string name;
+    std::filesystem::path folder;  ///< its state
+    std::filesystem::path root;    ///< where it serves; empty: in namespaces
+    std::filesystem::path disk;    ///< what it keeps on a real disk; empty: nothing
+    pid_t pid = 0;                 ///< of the board's process, as this process sees it; 0 before it is up
+    int ssh_port = 0;
+    bool alive = false;
+
+    [[nodiscard]] std::filesystem::path lock_file() const { return folder / "lock"; }
+    [[nodiscard]] std::filesystem::path record_file() const { return folder / "board.json"; }
+    [[nodiscard]] std::filesystem::path log_file() const { return folder / "log"; }
+    [[nodiscard]] std::filesystem::path control_socket() const { return folder / "control"; }
+};
+
+/// $TALPA_BOARDS, else /run/talpa/boards for root, $XDG_RUNTIME_DIR/talpa/boards or /tmp/talpa-UID/boards for others.
+[[nodiscard]] std::filesystem::path boards_folder();
+
+/// The state of one board, or nothing known of it (an empty record with its folder's path). Its lock is tried.
+[[nodiscard]] BoardRecord look_up(const std::string& name);
+/// All boards that have a state folder, by name.
+[[nodiscard]] std::vector<BoardRecord> all_boards();
+
+/// Writes what look_up shall find.
+[[nodiscard]] host::Result<void> save(const BoardRecord& record);
+
+/// Takes away what a board left that did not end by itself: mounts, device files, empty control groups, its folders.
+/// The board is dead. Asking twice does no harm.
+[[nodiscard]] host::Result<void> clean_up(const BoardRecord& record);
+
+}  // namespace talpa::board

@@ -1,0 +1,104 @@
+#include "board/sysfs/remoteproc_files.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+
+namespace talpa::board {
+namespace {
+
+constexpr const char* kDeviceUevent =
+    "DRIVER=imx-rproc\nOF_NAME=remoteproc-cm33\nOF_FULLNAME=/remoteproc-cm33\nOF_COMPATIBLE_0=fsl,imx93-cm33\n"
+    "OF_COMPATIBLE_N=1\nMODALIAS=of:Nremoteproc-cm33T(null)Cfsl,imx93-cm33\n";
+constexpr std::size_t kDebugWordBytes = 10;  // the kernel's buffer for such a word
+
+std::function<std::string()> text(std::string constant) {
+    return [constant = std::move(constant)] { return constant; };
+}
+
+/// debugfs takes short words only.
+std::function<int(std::string_view)> short_word(std::function<int(std::string_view)> write) {
+    return [write = std::move(write)](std::string_view word) {
+        return word.empty() || word.size() > kDebugWordBytes ? -EINVAL : write(word);
+    };
+}
+
+bool is_up(const Remoteproc& processor) {
+    const std::string state = processor.read_state();
+    return state == "running\n" || state == "attached\n";
+}
+
+NodeMap rpmsg_device(std::string_view name, std::uint32_t source, std::uint32_t destination) {
+    return {{"name", attribute(text(fmt::format("{}\n", name)))},
+            {"src", attribute(text(fmt::format("0x{:x}\n", source)))},
+            {"dst", attribute(text(fmt::format("0x{:x}\n", destination)))},
+            {"announce", attribute(text("false\n"))},
+            {"modalias", attribute(text(fmt::format("rpmsg:{}\n", name)))}};
+}
+
+}  // namespace
+
+void add_remoteproc_files(FileTree& tree, unsigned index, Remoteproc& p) {
+    NodeMap files{
+        {"name", attribute([&p] { return p.name(); })},
+        {"state", attribute([&p] { return p.read_state(); }, [&p](std::string_view s) { return p.write_state(s); })},
+        {"firmware",
+         attribute([&p] { return p.read_firmware(); }, [&p](std::string_view s) { return p.write_firmware(s); })},
+        {"recovery",
+         attribute([&p] { return p.read_recovery(); }, [&p](std::string_view s) { return p.write_recovery(s); })},
+        {"coredump",
+         attribute([&p] { return p.read_coredump(); }, [&p](std::string_view s) { return p.write_coredump(s); })},
+        {"uevent", attribute(text(""), [](std::string_view) { return 0; })},
+        {"subsystem", link_to("../../remoteproc")},
+        {"device", folder_of({{"uevent", attribute(text(kDeviceUevent))},
+                              {"of_node", link_to("../../../../firmware/devicetree/base/remoteproc-cm33")}})},
+        {"power",
+         folder_of({{"control", attribute(text("auto\n"))}, {"runtime_status", attribute(text("unsupported\n"))}})}};
+    tree.add(fmt::format("class/remoteproc/remoteproc{}", index), folder_of(std::move(files)));
+
+    auto debug = std::make_shared<FolderNode>();
+    debug->children = {
+        {"name", debug_file(0400, [&p] { return p.name(); })},
+        {"recovery", debug_file(
+                         0600, [&p] { return p.read_recovery(); },
+                         short_word([&p](std::string_view s) { return p.write_recovery(s); }))},
+        {"crash", debug_file(0200, nullptr, short_word([&p](std::string_view s) { return p.write_crash(s); }))},
+        {"resource_table", debug_file(0400, [&p] { return p.read_resource_table(); })},
+        {"carveout_memories", debug_file(0400, [&p] { return p.read_carveouts(); })},
+        {"coredump",
+         debug_file(
+             0600, [&p] { return p.read_coredump(); }, [&p](std::string_view s) { return p.write_coredump(s); })}};
+    debug->dynamic = [&p] {
+        NodeMap traces;
+        for (std::size_t i = 0; i < p.trace_count(); ++i)
+            traces.emplace(fmt::format("trace{}", i), debug_file(0400, [&p, i] { return p.read_trace(i); }));
+        return traces;
+    };
+    tree.add(fmt::format("kernel/debug/remoteproc/remoteproc{}", index), {std::move(debug)});
+    tree.folder("kernel/debug").mode = 0700;
+}
+
+void add_bus_files(FileTree& tree, std::vector<const Remoteproc*> processors) {
+    tree.folder("bus/rpmsg/devices").dynamic = [processors] {
+        NodeMap devices;
+        for (std::size_t k = 0; k < processors.size(); ++k) {
+            if (!is_up(*processors[k])) continue;
+            for (const auto& channel : processors[k]->channels())
+                devices.emplace(fmt::format("virtio{}.{}.-1.{}", k, channel.name, channel.remote),
+                                folder_of(rpmsg_device(channel.name, channel.local, channel.remote)));
+            devices.emplace(fmt::format("virtio{}.rpmsg_ns.53.53", k), folder_of(rpmsg_device("rpmsg_ns", 53, 53)));
+        }
+        return devices;
+    };
+    tree.folder("bus/virtio/devices").dynamic = [processors] {
+        NodeMap devices;
+        for (std::size_t k = 0; k < processors.size(); ++k)
+            if (is_up(*processors[k]))
+                devices.emplace(fmt::format("virtio{}", k), folder_of({{"device", attribute(text("0x0007\n"))},
+                                                                       {"vendor", attribute(text("0x0000\n"))},
+                                                                       {"status", attribute(text("0x00000007\n"))}}));
+        return devices;
+    };
+}
+
+}  // namespace talpa::board

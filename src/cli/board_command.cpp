@@ -1,0 +1,283 @@
+#include "cli/board_command.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "base/host/exit_status.h"
+#include "base/host/file.h"
+#include "base/host/json.h"
+#include "base/host/terminal.h"
+#include "board/host/control.h"
+#include "board/host/daemon.h"
+#include "board/host/options.h"
+
+namespace talpa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using board::BoardRecord;
+
+constexpr const char* kUpFooter = R"(Examples:
+  talpa board up --root /tmp/imx93
+  echo start > /tmp/imx93/sys/class/remoteproc/remoteproc0/state
+  talpa board up --root /tmp/many --remoteproc 50 --startup-delay 0)";
+
+constexpr const char* kStatusFooter = R"(Examples:
+  talpa board status
+  talpa board status --name board --json
+
+Exit status: 0, or 1 when the board that was asked for is not up.)";
+
+constexpr const char* kLogsFooter = R"(Examples:
+  talpa board logs --lines 20
+  talpa board logs --follow)";
+
+constexpr const char* kDownFooter = R"(Examples:
+  talpa board down
+  talpa board down --all
+
+Works after kill -9 of the board's process, too: what it left is removed.)";
+
+std::string words_of(std::span<const board::OptionWord> words, const char* title) {
+    std::string out = fmt::format("\n{}:\n", title);
+    for (const auto& word : words) out += fmt::format("  {:<18} {}\n", word.word, word.text);
+    return out;
+}
+
+void add_selection(CLI::App* command, BoardCommandOptions& o) {
+    command->add_option("--name", o.name, "Which board (default: TALPA_BOARD, 'board', or the only one)")
+        ->type_name("NAME");
+    command->add_option("--root", o.root, "The board that serves below this folder")->type_name("DIR");
+}
+
+/// The board that is meant: by name, by folder, by TALPA_BOARD, the default one, or the only one that there is.
+host::Result<BoardRecord> selected(const BoardCommandOptions& o) {
+    std::string name = o.name;
+    if (name.empty() && !o.root.empty()) name = board::name_for_root(o.root);
+    if (const char* set = std::getenv("TALPA_BOARD"); name.empty() && set != nullptr) name = set;
+    if (name.empty()) {
+        const auto all = board::all_boards();
+        const bool standard =
+            std::any_of(all.begin(), all.end(), [](const auto& b) { return b.name == board::kDefaultBoardName; });
+        if (!standard && all.size() == 1) return all[0];
+        if (!standard && all.size() > 1) {
+            std::string names;
+            for (const auto& b : all) names += (names.empty() ? "" : ", ") + b.name;
+            return std::unexpected(host::Error(ErrorCode::InvalidArgument,
+                                               fmt::format("there are several boards: {}", names), "--name NAME"));
+        }
+        name = board::kDefaultBoardName;
+    }
+    TRY(board::check_board_name(name));
+    return board::look_up(name);
+}
+
+host::Result<board::BoardOptions> up_options(const BoardCommandOptions& o) {
+    board::BoardOptions options;
+    options.root = o.root;
+    options.name = !o.name.empty() ? o.name : !o.root.empty() ? board::name_for_root(o.root) : board::kDefaultBoardName;
+    options.remoteprocs = o.remoteprocs;
+    options.startup_delay_ms = o.startup_delay_ms;
+    options.npu_threads = o.npu_threads;
+    options.boot_elf = o.boot;
+    TRY(board::check_board_name(options.name));
+    TRY_ASSIGN(options.kernel, board::parse_kernel(o.kernel));
+    TRY_ASSIGN(options.without, board::parse_without(o.without));
+    TRY_ASSIGN(options.quirks, board::parse_quirks(o.quirks));
+    if (options.root.empty())
+        return host::failure(ErrorCode::InvalidArgument, "--root DIR says where the board shall serve");
+    return options;
+}
+
+void say_up(const BoardRecord& record) {
+    fmt::print("The board '{}' is up (pid {}).\n", record.name, record.pid);
+    if (!record.root.empty()) fmt::print("Its files are below {}.\n", record.root.string());
+    fmt::print("Log: talpa board logs --name {0}; end: talpa board down --name {0}\n", record.name);
+    std::fflush(stdout);
+}
+
+host::Result<int> up(const BoardCommandOptions& o) {
+    TRY_ASSIGN(const auto options, up_options(o));
+    if (o.foreground) {
+        TRY(board::run_in_foreground(options, say_up));
+        return host::kExitSuccess;
+    }
+    TRY_ASSIGN(const auto record, board::bring_up(options));
+    say_up(record);
+    return host::kExitSuccess;
+}
+
+host::Json status_of(const BoardRecord& record) {
+    host::Json json{{"name", record.name}, {"state", record.alive ? "up" : "dead"}};
+    if (!record.alive) return json;
+    json["pid"] = record.pid;
+    json["root"] = record.root.string();
+    if (const auto text = board::ask_board(record.control_socket(), "status")) {
+        const auto more = host::Json::parse(*text, nullptr, false);
+        if (more.is_object()) json.update(more);
+    }
+    return json;
+}
+
+void print_status(const host::Json& board) {
+    fmt::print("{}: {}", board["name"].get<std::string>(), board["state"].get<std::string>());
+    if (!board.contains("pid")) {
+        fmt::print(" (its process was killed; talpa board down --name {} cleans up)\n",
+                   board["name"].get<std::string>());
+        return;
+    }
+    fmt::print(", pid {}", board["pid"].get<int>());
+    if (const auto root = board["root"].get<std::string>(); !root.empty()) fmt::print(", below {}", root);
+    fmt::print("\n");
+    if (!board.contains("remoteprocs")) return;
+    for (const auto& p : board["remoteprocs"]) {
+        fmt::print("  {} ({}): {}, firmware {}", p["name"].get<std::string>(), p["processor"].get<std::string>(),
+                   p["state"].get<std::string>(), p["firmware"].get<std::string>());
+        for (const auto& channel : p["channels"]) fmt::print(", channel {}", channel["name"].get<std::string>());
+        fmt::print("\n");
+    }
+    for (const auto& tty : board["ttys"])
+        fmt::print("  {} -> {}\n", tty["device"].get<std::string>(), tty["slave"].get<std::string>());
+}
+
+host::Result<int> status(const BoardCommandOptions& o) {
+    const bool one = !o.name.empty() || !o.root.empty();
+    std::vector<BoardRecord> records;
+    if (one) {
+        TRY_ASSIGN(auto record, selected(o));
+        records.push_back(std::move(record));
+    } else {
+        records = board::all_boards();
+    }
+    host::Json all = host::Json::array();
+    for (const auto& record : records) all.push_back(status_of(record));
+    if (o.json)
+        fmt::print("{}\n", (one ? all[0] : all).dump(2));
+    else if (all.empty())
+        fmt::print("No board is up.\n");
+    else
+        for (const auto& board : all) print_status(board);
+    return one && !records[0].alive ? host::kExitFailed : host::kExitSuccess;
+}
+
+host::Result<int> logs(const BoardCommandOptions& o) {
+    TRY_ASSIGN(const auto record, selected(o));
+    const int fd = ::open(record.log_file().c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return std::unexpected(host::Error(ErrorCode::NotFound,
+                                           fmt::format("there is no board '{}', so there is no log", record.name),
+                                           "talpa board status"));
+    ::close(fd);
+    TRY_ASSIGN(std::string text, host::read_text(record.log_file()));
+    std::size_t shown = text.size(), from = 0;
+    if (o.lines > 0) {
+        from = text.size();
+        for (std::size_t n = 0; from > 0 && (n += text[from - 1] == '\n' && from != text.size()) < o.lines;) --from;
+    }
+    fmt::print("{}", text.substr(from));
+    std::fflush(stdout);
+    using namespace std::chrono_literals;
+    while (o.follow && board::look_up(record.name).alive) {
+        std::this_thread::sleep_for(200ms);
+        const auto more = host::read_text(record.log_file());
+        if (!more) break;
+        if (more->size() < shown) shown = 0;  // it was begun anew
+        fmt::print("{}", more->substr(shown));
+        std::fflush(stdout);
+        shown = more->size();
+    }
+    return host::kExitSuccess;
+}
+
+host::Result<int> down(const BoardCommandOptions& o) {
+    std::vector<BoardRecord> records;
+    if (o.all) {
+        records = board::all_boards();
+    } else {
+        TRY_ASSIGN(auto record, selected(o));
+        records.push_back(std::move(record));
+    }
+    for (const auto& record : records) {
+        TRY_ASSIGN(const bool there_was, board::take_down(record));
+        if (!there_was)
+            fmt::print("The board '{}' was not up.\n", record.name);
+        else if (record.alive)
+            fmt::print("The board '{}' is down.\n", record.name);
+        else
+            fmt::print("The board '{}' was dead; what it left is removed.\n", record.name);
+    }
+    return host::kExitSuccess;
+}
+
+}  // namespace
+
+void add_board(CLI::App& app, BoardCommandOptions& o) {
+    CLI::App* board = app.add_subcommand("board", "A virtual i.MX 93: up, status, logs, down");
+    board->require_subcommand(1);
+    board->footer("Help on one of them: talpa board SUBCOMMAND --help");
+
+    CLI::App* up = board->add_subcommand("up", "Bring a board up, in the background");
+    up->add_option("--name", o.name, "How other commands call it (default: board)")->type_name("NAME");
+    up->add_option("--root", o.root, "Serve its files below this folder, as any user, without namespaces")
+        ->type_name("DIR");
+    up->add_option("--remoteproc", o.remoteprocs, "How many remote processors (default: 1)")
+        ->type_name("N")
+        ->check(CLI::Range(1u, 1000u).description(""));
+    up->add_option("--startup-delay", o.startup_delay_ms, "Milliseconds that Linux waits after a start (default: 500)")
+        ->type_name("MS")
+        ->check(CLI::Range(0u, 60000u).description(""));
+    up->add_option("--npu-threads", o.npu_threads, "Threads of each NPU (default: 2)")
+        ->type_name("N")
+        ->check(CLI::Range(1u, 256u).description(""));
+    up->add_option("--without", o.without, "What the board lacks; may be given again")
+        ->type_name("NAME")
+        ->allow_extra_args(false);
+    up->add_option("--quirk", o.quirks, "How it misbehaves; may be given again")
+        ->type_name("NAME")
+        ->allow_extra_args(false);
+    up->add_option("--kernel", o.kernel, "Which kernel's rules (default: bsp-6.6)")->type_name("PROFILE");
+    up->add_option("--boot", o.boot, "What U-Boot starts on the M33 (with --quirk attached)")->type_name("FILE.elf");
+    up->add_flag("--foreground", o.foreground, "Stay until Ctrl-C or board down");
+    up->footer(std::string(kUpFooter) + "\n" + words_of(board::without_words(), "--without") +
+               words_of(board::quirk_words(), "--quirk") + words_of(board::kernel_words(), "--kernel"));
+
+    CLI::App* status = board->add_subcommand("status", "Show the boards and what runs on them");
+    add_selection(status, o);
+    status->add_flag("--json", o.json, "Print one JSON document");
+    status->footer(kStatusFooter);
+
+    CLI::App* logs = board->add_subcommand("logs", "Show a board's kernel log");
+    add_selection(logs, o);
+    logs->add_option("--lines", o.lines, "Only the last N lines")->type_name("N")->check(CLI::Range(1, 1 << 20));
+    logs->add_flag("--follow", o.follow, "Go on as it grows, until the board ends");
+    logs->footer(kLogsFooter);
+
+    CLI::App* down = board->add_subcommand("down", "End a board and remove everything of it");
+    add_selection(down, o);
+    down->add_flag("--all", o.all, "All boards of this user");
+    down->footer(kDownFooter);
+}
+
+host::Result<void> check(const BoardCommandOptions& o) {
+    TRY(board::parse_kernel(o.kernel));
+    TRY(board::parse_without(o.without));
+    TRY(board::parse_quirks(o.quirks));
+    if (!o.name.empty()) TRY(board::check_board_name(o.name));
+    return {};
+}
+
+host::Result<int> board_command(const CLI::App& board, const BoardCommandOptions& options) {
+    if (board.got_subcommand("up")) return up(options);
+    if (board.got_subcommand("status")) return status(options);
+    if (board.got_subcommand("logs")) return logs(options);
+    return down(options);
+}
+
+}  // namespace talpa::cli

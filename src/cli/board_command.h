@@ -1,0 +1,29 @@
+// talpa board: the virtual i.MX 93 from the command line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/host/error.h"
+
+namespace CLI {
+class App;
+}
+
+namespace talpa::cli {
+
+struct BoardCommandOptions {
+    std::string name, root, kernel = "bsp-6.6", boot;
+    std::vector<std::string> without, quirks;
+    unsigned remoteprocs = 1, startup_delay_ms = 500, npu_threads = 2;
+    std::size_t lines = 0;
+    bool foreground = false, json = false, follow = false, all = false;
+};
+
+void add_board(CLI::App& app, BoardCommandOptions& options);
+/// Runs the subcommand of `board` that was given; the exit status.
+[[nodiscard]] host::Result<int> board_command(const CLI::App& board, const BoardCommandOptions& options);
+/// Errors of usage: status 2.
+[[nodiscard]] host::Result<void> check(const BoardCommandOptions& options);
+
+}  // namespace talpa::cli

@@ -1,0 +1,132 @@
+"""What the tests of the virtual board share: bringing boards up and down, writing to their files as a shell does."""
+import contextlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = pathlib.Path(os.environ.get("TALPA_BUILD", "build/release"))
+SOURCE = pathlib.Path(os.environ.get("TALPA_SOURCE", "."))
+TALPA = BUILD / "bin" / "talpa"
+FIRMWARE = SOURCE / "build/firmware/executorch_runner_cm33.elf"
+SKIP = 77
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(SKIP)
+
+
+def need_fuse():
+    """The board's /sys is a FUSE file system."""
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR))
+    except OSError as error:
+        skip(f"/dev/fuse: {error.strerror}")
+    folder = tempfile.mkdtemp(prefix="talpa-fuse-")
+    try:
+        up = talpa("board", "up", "--root", folder)
+        talpa("board", "down", "--root", folder)
+        if up.returncode != 0:
+            skip(f"no board here: {up.stderr.strip()}")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def talpa(*words, **more):
+    return subprocess.run([TALPA, *map(str, words)], capture_output=True, text=True, timeout=120, **more)
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def equal(got, wanted, what):
+    check(got == wanted, f"{what}: {got!r}, not {wanted!r}")
+
+
+def wait_for(condition, what, seconds=20):
+    until = time.monotonic() + seconds
+    while not (value := condition()):
+        check(time.monotonic() < until, f"no {what} after {seconds} s")
+        time.sleep(0.005)
+    return value
+
+
+def shell_write(text, path):
+    """What bash's own echo reports, "" when all is well."""
+    done = subprocess.run(["bash", "-c", f"echo '{text}' > '{path}'"], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "LC_ALL": "C"})
+    return done.stderr.strip().rpartition(": ")[2]
+
+
+class Board:
+    """A board below a folder of its own."""
+
+    def __init__(self, *options):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="talpa-board-"))
+        done = talpa("board", "up", "--root", self.root, *options)
+        check(done.returncode == 0, f"board up failed: {done.stderr}")
+        self.sys = self.root / "sys"
+        self.dev = self.root / "dev"
+
+    def remoteproc(self, k=0):
+        return self.sys / f"class/remoteproc/remoteproc{k}"
+
+    def debug(self, k=0):
+        return self.sys / f"kernel/debug/remoteproc/remoteproc{k}"
+
+    def install(self, name="runner.elf"):
+        shutil.copy(FIRMWARE, self.root / "lib/firmware" / name)
+        equal(shell_write(name, self.remoteproc() / "firmware"), "", "firmware")
+
+    def start(self):
+        equal(shell_write("start", self.remoteproc() / "state"), "", "start")
+
+    def pid(self):
+        return int(next(f for f in boards().glob("*/pid") if self.root.as_posix() in (f.parent / "board.json").read_text())
+                   .read_text())
+
+    def down(self):
+        done = talpa("board", "down", "--root", self.root)
+        check(done.returncode == 0, f"board down failed: {done.stderr}")
+        return done.stdout
+
+
+def boards():
+    return pathlib.Path(os.environ["TALPA_BOARDS"])
+
+
+@contextlib.contextmanager
+def board(*options):
+    b = Board(*options)
+    try:
+        yield b
+    finally:
+        b.down()
+        shutil.rmtree(b.root, ignore_errors=True)
+
+
+def run_all(tests):
+    """Runs each test with a folder of its own for the boards' state; the exit status."""
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="talpa-boards-") as folder:
+        os.environ["TALPA_BOARDS"] = folder
+        need_fuse()
+        for test in tests:
+            try:
+                started = time.monotonic()
+                test()
+                print(f"{test.__name__} ({time.monotonic() - started:.1f} s)")
+            except (AssertionError, OSError, subprocess.SubprocessError) as error:
+                failed = 1
+                print(f"FAILED {test.__name__}: {error}")
+        left = list(pathlib.Path(folder).iterdir())
+        if left:
+            failed = 1
+            print(f"FAILED: boards left behind: {left}")
+    return failed

@@ -41,6 +41,32 @@ host::Result<double> output_snr(const Graph& quantized, std::span<const Sample> 
     return ratios[ratios.size() / 2];
 }
 
+host::Result<Agreement> agreement(const Graph& exact, const Graph& quantized, std::span<const Sample> samples,
+                                  unsigned threads) {
+    TRY_ASSIGN(const auto reference, FloatExecutor::create(exact));
+    TRY_ASSIGN(const auto rounded, FloatExecutor::create(quantized, Rounding::Quantized));
+    std::vector<FloatExecutor::Workspace> workspaces(std::max(threads, 1u));
+    std::vector<double> ratios(samples.size());
+    std::vector<char> same(samples.size());
+    TRY(for_each_sample(samples.size(), threads, [&](std::size_t i, unsigned worker) -> host::Result<void> {
+        TRY_ASSIGN(const auto a, reference.run(samples[i], workspaces[worker]));
+        TRY_ASSIGN(const auto b, rounded.run(samples[i], workspaces[worker]));
+        ratios[i] = snr_db(a[0], b[0]);
+        const auto best = [](const std::vector<float>& v) { return std::max_element(v.begin(), v.end()) - v.begin(); };
+        same[i] = best(a[0]) == best(b[0]);
+        return {};
+    }));
+    Agreement result{.samples = samples.size()};
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        result.same_top1 += same[i] != 0;
+        if (same[i] == 0) result.different.push_back(i);
+    }
+    if (ratios.empty()) return result;
+    std::ranges::nth_element(ratios, ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2));
+    result.median_snr_db = ratios[ratios.size() / 2];
+    return result;
+}
+
 host::Result<std::vector<LayerNoise>> layer_noise(const Graph& exact, const Graph& quantized,
                                                   std::span<const Sample> samples, unsigned threads) {
     TRY_ASSIGN(const auto reference, FloatExecutor::create(exact));

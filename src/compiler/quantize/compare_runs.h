@@ -17,6 +17,16 @@ namespace talpa::compiler {
 [[nodiscard]] host::Result<double> output_snr(const Graph& quantized, std::span<const Sample> samples,
                                               std::span<const std::vector<float>> expected, unsigned threads);
 
+/// How a quantized network judges samples, against the float one.
+struct Agreement {
+    std::size_t samples = 0, same_top1 = 0;
+    double median_snr_db = 0;
+    std::vector<std::size_t> different{};  ///< samples whose top-1 differs
+};
+/// By the first output, whose last dimension holds the classes.
+[[nodiscard]] host::Result<Agreement> agreement(const Graph& exact, const Graph& quantized,
+                                                std::span<const Sample> samples, unsigned threads);
+
 struct LayerNoise {
     ValueId value = 0;
     double snr_db = 0;         ///< of the value, errors of all layers before included

@@ -1,6 +1,7 @@
 #include "compiler/quantize/quantize.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -36,6 +37,21 @@ Groups group_values(const Graph& graph) {
         for (std::size_t i = 0; i < operands; ++i) groups.unite(node.inputs[i], node.outputs[0]);
     }
     return groups;
+}
+
+constexpr std::array<std::string_view, 3> kActivations{"int8", "int16", "mixed"};
+
+/// By group's representative: the type its values are stored in.
+std::vector<DType> choose_types(const Graph& graph, Groups& groups, Activations activations) {
+    std::vector<DType> types(graph.values.size(), activations == Activations::Int16 ? DType::Int16 : DType::Int8);
+    if (activations != Activations::Mixed) return types;
+    for (const auto& node : graph.nodes) {
+        if (node.op != Op::Add) continue;
+        types[groups.find(node.outputs[0])] = DType::Int16;
+        for (const auto id : node.inputs)
+            if (!graph[id].is_constant()) types[groups.find(id)] = DType::Int16;
+    }
+    return types;
 }
 
 /// Values that get a quantization: computed by, or read by, something that works on integers.
@@ -161,14 +177,22 @@ void warn_of_constant_values(const Graph& graph, const Calibration& calibration,
 
 }  // namespace
 
+std::string_view activations_name(Activations activations) {
+    return kActivations[static_cast<std::size_t>(activations)];
+}
+std::optional<Activations> find_activations(std::string_view name) {
+    const auto* at = std::ranges::find(kActivations, name);
+    if (at == kActivations.end()) return std::nullopt;
+    return static_cast<Activations>(at - kActivations.begin());
+}
+
 host::Result<Quantized> apply_calibration(const Graph& source, const Calibration& calibration, Observer observer,
                                           const QuantizeOptions& options) {
     Quantized result{.graph = source, .observer = observer, .warnings = {}};
     auto& graph = result.graph;
     const auto wanted = find_quantized(graph);
     auto groups = group_values(graph);
-    const auto type = options.activations == Activations::Int16 ? DType::Int16 : DType::Int8;
-    const int bits = type == DType::Int16 ? 16 : 8;
+    const auto types = choose_types(graph, groups, options.activations);
 
     std::map<ValueId, Histogram> histograms;
     std::map<ValueId, Quantization> chosen;
@@ -188,16 +212,18 @@ host::Result<Quantized> apply_calibration(const Graph& source, const Calibration
     }
     for (const auto& node : graph.nodes) {
         const auto rule = result_rule(node.op);
-        if (rule == ResultRule::Unit) chosen[groups.find(node.outputs[0])] = quantization_for({0, 255.0 / 256}, type);
-        if (rule == ResultRule::Signed)
-            chosen[groups.find(node.outputs[0])] = quantization_for({-1, 127.0 / 128}, type);
+        const auto group = groups.find(node.outputs[0]);
+        if (rule == ResultRule::Unit) chosen[group] = quantization_for({0, 255.0 / 256}, types[group]);
+        if (rule == ResultRule::Signed) chosen[group] = quantization_for({-1, 127.0 / 128}, types[group]);
         if (node.op == Op::Pad && node.as<PadAttr>().mode == PadAttr::Mode::Constant) {
             const float value = static_cast<float>(node.as<PadAttr>().value);
-            histograms[groups.find(node.outputs[0])].add(std::span(&value, 1));
+            histograms[group].add(std::span(&value, 1));
         }
     }
-    for (const auto& [group, histogram] : histograms)
-        chosen.try_emplace(group, quantization_for(choose_range(histogram, observer, bits), type));
+    for (const auto& [group, histogram] : histograms) {
+        const int bits = types[group] == DType::Int16 ? 16 : 8;
+        chosen.try_emplace(group, quantization_for(choose_range(histogram, observer, bits), types[group]));
+    }
 
     warn_of_constant_values(graph, calibration, result.warnings);
     for (ValueId id = 0; id < source.values.size(); ++id)

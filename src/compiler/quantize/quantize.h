@@ -13,7 +13,13 @@
 
 namespace talpa::compiler {
 
-enum class Activations : std::uint8_t { Int8, Int16 };
+enum class Activations : std::uint8_t {
+    Int8,
+    Int16,
+    Mixed,  ///< 16 bits for what residual additions read and write, whose errors no later layer divides by its gain
+};
+[[nodiscard]] std::string_view activations_name(Activations activations);
+[[nodiscard]] std::optional<Activations> find_activations(std::string_view name);
 
 struct QuantizeOptions {
     std::optional<Observer> observer;  ///< none: the one whose outputs are closest to float on the samples

@@ -133,6 +133,28 @@ TEST(Quantize, SmallNetworkStaysCloseToFloat) {
     }
 }
 
+TEST(Quantize, MixedGivesResidualsSixteenBitsAndLessNoise) {
+    std::mt19937 random(6);
+    const auto graph = small_network(random);
+    const auto samples = random_samples(random, 16, 256);
+    QuantizeOptions options;
+    options.activations = Activations::Mixed;
+    const auto mixed = quantize(graph, samples, options), plain = quantize(graph, samples, {});
+    ASSERT_TRUE(mixed && plain);
+    const auto type = [&](std::size_t node) { return mixed->graph[mixed->graph.nodes[node].outputs[0]].stored_type(); };
+    EXPECT_EQ(type(0), DType::Int8);
+    EXPECT_EQ(type(1), DType::Int16);  // what the addition reads
+    EXPECT_EQ(type(2), DType::Int16);  // and writes
+    EXPECT_EQ(type(3), DType::Int8);
+    const auto a = agreement(graph, mixed->graph, samples, 1), b = agreement(graph, plain->graph, samples, 2);
+    ASSERT_TRUE(a && b);
+    EXPECT_GT(a->median_snr_db, b->median_snr_db);
+    EXPECT_EQ(a->same_top1 + a->different.size(), 16u);
+    EXPECT_GE(a->same_top1, 14u);
+    EXPECT_EQ(find_activations("mixed"), Activations::Mixed);
+    EXPECT_FALSE(find_activations("int4"));
+}
+
 TEST(Quantize, DoesNotDependOnThreads) {
     std::mt19937 random(3);
     const auto graph = small_network(random);

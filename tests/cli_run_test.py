@@ -122,7 +122,7 @@ def bad_inputs(folder):
     yield "float32 for int8", ("run", INT8, "--input", as_float), 1, "is it float32 data?"
     yield "missing labels", ("run", RESNET, *raw, "--labels", folder / "none.txt"), 1, "none.txt"
     yield "missing picture", ("run", RESNET, "--image", folder / "none.jpg"), 1, "none.jpg"
-    yield "a text as picture", ("run", RESNET, "--image", text), 1, "not a JPEG, PNG, WebP or BMP picture"
+    yield "a text as picture", ("run", RESNET, "--image", text), 1, "not a JPEG, PNG, WebP, GIF or BMP picture"
     yield "a picture cut short", ("run", RESNET, "--image", cut), 1, "cut short"
     yield "400 megapixels", ("run", RESNET, "--image", IMAGES / "huge.png"), 1, "20000 x 20000 pixels, more than the limit"
     yield "a picture for two inputs", ("run", GOLDEN / "ops" / "add_same" / "add_same.pte", "--image", IMAGES / "red.jpg"), 1, "more than one input"

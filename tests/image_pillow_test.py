@@ -136,6 +136,32 @@ def bmp_rle(rng, width, height, bits):
     return struct.pack("<2sIHHI", b"BM", offset + len(code), 0, 0, offset) + info + palette + bytes(code)
 
 
+def gif(rng, width, height, interlaced, transparent):
+    """A GIF by hand: the frame stands somewhere on a larger screen, has a palette of its own or the screen's, and codes that
+    are never compressed (a clear code before the table grows)."""
+    left, top = rng.randint(0, 3), rng.randint(0, 3)
+    screen = (left + width + rng.randint(0, 3), top + height + rng.randint(0, 3))
+    palettes = [bytes(rng.randrange(256) for _ in range(3 * 128)) for _ in range(2)]
+    local = rng.random() < 0.5
+    pixels = numpy.random.default_rng(rng.randrange(1 << 30)).integers(0, 128, (height, width)).astype(numpy.uint8)
+    rows = [y for first, step in ((0, 8), (4, 8), (2, 4), (1, 2)) for y in range(first, height, step)] if interlaced else range(height)
+    bits = used = 0
+    data = bytearray()
+    for i, value in enumerate(pixels[list(rows)].ravel()):
+        for code in ([128] if i % 100 == 0 else []) + [int(value)]:
+            bits |= code << used
+            used += 8
+            while used >= 8:
+                data.append(bits & 255)
+                bits, used = bits >> 8, used - 8
+    data.append(129)
+    blocks = b"".join(bytes([len(data[i:i + 255])]) + data[i:i + 255] for i in range(0, len(data), 255)) + b"\0"
+    control = b"\x21\xf9\x04" + bytes([1 if transparent else 0, 0, 0, rng.randrange(128), 0])
+    return (b"GIF89a" + struct.pack("<HHBBB", *screen, 0xF6, rng.randrange(128), 0) + palettes[0] + control + b"\x2c"
+            + struct.pack("<HHHHB", left, top, width, height, (0x86 if local else 0) | (0x40 if interlaced else 0))
+            + (palettes[1] if local else b"") + b"\7" + blocks + b"\x3b")
+
+
 def saved(picture, **options):
     file = io.BytesIO()
     picture.save(file, **options)
@@ -173,6 +199,12 @@ def make_kinds():
         "webp alpha lossless": lambda r, w, h: saved(rgba(r, w, h), format="WEBP", lossless=True, exact=True),
         "webp exif": lambda r, w, h: saved(rgb(r, w, h), format="WEBP", exif=exif_bytes(r.randint(1, 8), r.random() < 0.5)),
         "webp animation": lambda r, w, h: saved(rgb(r, w, h), format="WEBP", save_all=True, append_images=[rgb(r, w, h)]),
+        "gif": lambda r, w, h: saved(rgb(r, w, h).quantize(r.choice((2, 4, 16, 256))), format="GIF"),
+        "gif grey": lambda r, w, h: saved(grey(r, w, h), format="GIF"),
+        "gif animation": lambda r, w, h: saved(rgb(r, w, h), format="GIF", save_all=True, append_images=[rgb(r, w, h)]),
+        "gif by hand": lambda r, w, h: gif(r, w, h, False, False),
+        "gif by hand, transparent": lambda r, w, h: gif(r, w, h, False, True),
+        "gif by hand, interlaced": lambda r, w, h: gif(r, w, h, True, r.random() < 0.5),
         "bmp": lambda r, w, h: saved(rgb(r, w, h), format="BMP"),
         "bmp grey": lambda r, w, h: saved(grey(r, w, h), format="BMP"),
         "bmp rle8": lambda r, w, h: bmp_rle(r, w, h, 8),

@@ -10,7 +10,7 @@ LAYERS = {
     "base/core": 0, "base/host": 0.5,
     "npu": 1, "pte": 1, "image": 1, "link": 1,
     "runtime": 2, "npu_model": 2,
-    "compiler": 3, "inspect": 3, "firmware": 3,
+    "compiler": 3, "inspect": 3, "firmware": 3, "classifier": 3,
     "topo": 4, "remoteproc": 4, "webapp": 4, "board": 4,
     "cli": 5,
 }

@@ -11,6 +11,7 @@
 #include "base/host/interrupt.h"
 #include "base/host/terminal.h"
 #include "cli/board_command.h"
+#include "cli/classify_command.h"
 #include "cli/compare_command.h"
 #include "cli/completion.h"
 #include "cli/inspect_command.h"
@@ -29,8 +30,15 @@ constexpr const char* kRunFooter = R"(Examples:
   talpa run mobilenet_v2.pte --image *.jpg --labels imagenet_labels.txt --top 1 --json
   talpa run model.pte --input in0.bin --output-dir out --repeat 100
 
-Pictures (JPEG, PNG, WebP, BMP) are turned upright, scaled (shorter side), cropped and normalised to -1..1 unless the program
+Pictures (JPEG, PNG, WebP, GIF, BMP) are turned upright, scaled (shorter side), cropped and normalised to -1..1 unless the program
 or --mean, --std and --range say otherwise. Raw inputs are little-endian data in the program's own types.)";
+
+constexpr const char* kClassifyFooter = R"(Examples:
+  talpa classify cat.jpg --program mobilenet_v2.pte --labels imagenet_labels.txt
+  talpa classify *.jpg --program mobilenet_v2.pte --top 1 --json
+
+Runs on the Cortex-M33 and the NPU of the board that this machine is (an i.MX 93, real or virtual), by /dev/mem and
+/dev/ttyRPMSG* only; the firmware must run. The result is that of `talpa run` with the same program, bit for bit.)";
 
 constexpr const char* kInspectFooter = R"(Examples:
   talpa inspect model.pte
@@ -51,11 +59,23 @@ constexpr const char* kCompletionFooter = R"(Examples:
 /// The options of all subcommands.
 struct Commands {
     RunOptions run;
+    ClassifyOptions classify;
     InspectOptions inspect;
     CompareOptions compare;
     BoardCommandOptions board;
     std::string shell;
 };
+
+/// How pictures become inputs.
+void add_normalisation(CLI::App& command, PictureOptions& o) {
+    command.add_option("--mean", o.mean, "Subtract this from the scaled values: one number or three (red,green,blue)")
+        ->type_name("M[,M,M]");
+    command.add_option("--std", o.std, "Then divide by this")->type_name("S[,S,S]");
+    command
+        .add_option("--range", o.range,
+                    "Scale bytes 0..255 to this range first (default: -1,1; 0,1 with --mean or --std)")
+        ->type_name("LOW,HIGH");
+}
 
 /// Integers from `low` to `high`, without CLI11's own text for it in the help.
 CLI::Validator between(int low, int high) {
@@ -97,16 +117,39 @@ void add_run(CLI::App& app, RunOptions& o) {
     run->add_option("--threads", o.threads, "Threads of the NPU model (default: one a processor, at most 8)")
         ->type_name("N")
         ->check(between(1, 256));
-    run->add_option("--mean", o.mean, "Subtract this from the scaled values: one number or three (red,green,blue)")
-        ->type_name("M[,M,M]");
-    run->add_option("--std", o.std, "Then divide by this")->type_name("S[,S,S]");
-    run->add_option("--range", o.range,
-                    "Scale bytes 0..255 to this range first (default: -1,1; 0,1 with --mean or --std)")
-        ->type_name("LOW,HIGH");
+    add_normalisation(*run, o.picture);
     run->add_flag("--strict", o.strict,
                   "Check every operation of the NPU: hazards, overflow, memory never written; slow");
     run->add_flag("--json", o.json, "Print one JSON document");
     run->footer(std::string(kRunFooter) + "\n\n" + kExitFooter);
+}
+
+void add_classify(CLI::App& app, ClassifyOptions& o) {
+    CLI::App* classify = app.add_subcommand("classify", "Classify pictures on the board's Cortex-M33 and NPU");
+    classify->add_option("PICTURE", o.images, "Pictures, one after the other")->type_name("FILE")->expected(1, 1 << 20);
+    classify->add_option("--program", o.program, "Program made by ExecuTorch for an Ethos-U65")->type_name("FILE.pte");
+    classify->add_option("--labels", o.labels, "Names of the classes, one a line")->type_name("FILE");
+    classify->add_option("--label-offset", o.label_offset, "The label of class 0 stands in this line, counted from 0")
+        ->type_name("N")
+        ->check(between(-1'000'000, 1'000'000));
+    classify->add_option("--top", o.top, "How many classes to show")
+        ->type_name("N")
+        ->check(between(1, 1'000'000))
+        ->capture_default_str();
+    classify->add_option("--timeout", o.timeout_s, "How long a run may take, in seconds")
+        ->type_name("S")
+        ->check(CLI::Range(0.01, 3600.0).description(""))
+        ->capture_default_str();
+    classify->add_option("--root", o.root, "Board's files (/dev, /sys) are under this folder")->type_name("DIR");
+    classify->add_option("--tty", o.tty, "RPMsg tty (default: the first usable /dev/ttyRPMSG*)")->type_name("DEVICE");
+    classify->add_option("--remoteproc", o.remoteproc, "Name of the remote processor")
+        ->type_name("NAME")
+        ->capture_default_str();
+    classify->add_option("--output-dir", o.output_dir, "Write the outputs there as out0.bin, out1.bin, …")
+        ->type_name("DIR");
+    add_normalisation(*classify, o.picture);
+    classify->add_flag("--json", o.json, "Print one JSON document");
+    classify->footer(std::string(kClassifyFooter) + "\n\n" + kExitFooter);
 }
 
 void add_inspect(CLI::App& app, InspectOptions& o) {
@@ -175,6 +218,11 @@ int dispatch(const CLI::App& app, Commands& c) {
         if (!valid) return usage_error(valid.error(), "run");
         return finish(succeed(run(c.run)), host::kExitFailed);
     }
+    if (app.got_subcommand("classify")) {
+        const auto valid = check(c.classify);
+        if (!valid) return usage_error(valid.error(), "classify");
+        return finish(succeed(classify_on_board(c.classify)), host::kExitFailed);
+    }
     if (app.got_subcommand("inspect")) return finish(succeed(inspect_program(c.inspect)), host::kExitFailed);
     if (app.got_subcommand("compare")) {
         const auto valid = check(c.compare);
@@ -206,6 +254,7 @@ int run_app(int argc, const char* const* argv) {
     app.get_formatter()->column_width(32);
     Commands commands;
     add_run(app, commands.run);
+    add_classify(app, commands.classify);
     add_inspect(app, commands.inspect);
     add_compare(app, commands.compare);
     add_board(app, commands.board);

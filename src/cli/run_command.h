@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/host/error.h"
+#include "cli/picture_options.h"
 
 namespace talpa::cli {
 
@@ -23,7 +24,7 @@ struct RunOptions {
     unsigned threads = 0;  ///< 0: as many as there are processors
     bool strict = false;
     bool json = false;
-    std::string mean, std, range;  ///< as written by the user
+    PictureOptions picture;
 };
 
 /// Runs and prints. What is wrong with the options themselves is told apart (see `check`).

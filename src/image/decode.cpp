@@ -18,7 +18,6 @@ struct Signature {
     std::string_view what;
 };
 constexpr Signature kOthers[] = {
-    {0, "GIF8", "a GIF"},
     {0, std::string_view("II*\0", 4), "a TIFF"},
     {0, std::string_view("MM\0*", 4), "a TIFF"},
     {4, "ftypavif", "an AVIF picture"},
@@ -52,6 +51,8 @@ host::Result<Decoded> decode_as(Format format, Bytes file, const Limits& limits)
             return decode_png(file, limits);
         case Format::WebP:
             return decode_webp(file, limits);
+        case Format::Gif:
+            return decode_gif(file, limits);
         case Format::Bmp:
             return decode_bmp(file, limits);
     }
@@ -68,6 +69,8 @@ std::string_view format_name(Format format) {
             return "PNG";
         case Format::WebP:
             return "WebP";
+        case Format::Gif:
+            return "GIF";
         case Format::Bmp:
             return "BMP";
     }
@@ -78,6 +81,7 @@ host::Result<Format> recognise(Bytes file) {
     if (has_mark(file, 0, "\xFF\xD8\xFF")) return Format::Jpeg;
     if (has_mark(file, 0, "\x89PNG\r\n\x1A\n")) return Format::Png;
     if (has_mark(file, 0, "RIFF") && has_mark(file, 8, "WEBP")) return Format::WebP;
+    if (has_mark(file, 0, "GIF87a") || has_mark(file, 0, "GIF89a")) return Format::Gif;
     if (has_mark(file, 0, "BM")) return Format::Bmp;
     if (file.empty()) return host::failure(ErrorCode::InvalidPicture, "the file is empty");
     std::string begins;
@@ -92,7 +96,7 @@ host::Result<Format> recognise(Bytes file) {
             begins += fmt::format(" {:02X}", byte);
     }
     return std::unexpected(host::Error(ErrorCode::InvalidPicture,
-                                       fmt::format("not a JPEG, PNG, WebP or BMP picture: {}", begins),
+                                       fmt::format("not a JPEG, PNG, WebP, GIF or BMP picture: {}", begins),
                                        "convert the picture to PNG or JPEG first"));
 }
 

@@ -12,14 +12,15 @@
 
 namespace talpa::image {
 
-enum class Format : std::uint8_t { Jpeg, Png, WebP, Bmp };
+enum class Format : std::uint8_t { Jpeg, Png, WebP, Gif, Bmp };
 [[nodiscard]] std::string_view format_name(Format format);
 
 /// By the first bytes, never by the file's name. InvalidPicture for anything else, saying what it looks like.
 [[nodiscard]] host::Result<Format> recognise(Bytes file);
 
-/// Decodes JPEG, PNG, WebP or BMP. Errors: InvalidPicture (not a picture, cut short, malformed), NotSupported (a kind
-/// of these formats that is not read), OutOfResources (more than the limits allow; nothing of that size was allocated).
+/// Decodes JPEG, PNG, WebP, GIF or BMP. Errors: InvalidPicture (not a picture, cut short, malformed), NotSupported (a
+/// kind of these formats that is not read), OutOfResources (more than the limits allow; nothing of that size was
+/// allocated).
 [[nodiscard]] host::Result<Picture> decode(Bytes file, const Limits& limits = {});
 
 }  // namespace talpa::image

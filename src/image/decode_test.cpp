@@ -115,7 +115,8 @@ TEST(Decode, OtherFilesAreNamed) {
     const auto refusal = [](std::string_view text) {
         return decode(Bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size())).error().describe();
     };
-    EXPECT_THAT(refusal("GIF89a"), HasSubstr("this is a GIF"));
+    EXPECT_THAT(refusal(std::string_view("II*\0 and more", 13)), HasSubstr("this is a TIFF"));
+    EXPECT_THAT(refusal("GIF89a"), HasSubstr("GIF: cut short"));
     EXPECT_THAT(refusal("\x1A\x1A\x1A\x1A"
                         "ftypavif"),
                 HasSubstr("an AVIF picture"));

@@ -18,6 +18,7 @@ struct Decoded {
 [[nodiscard]] host::Result<Decoded> decode_png(Bytes file, const Limits& limits);
 [[nodiscard]] host::Result<Decoded> decode_webp(Bytes file, const Limits& limits);
 [[nodiscard]] host::Result<Decoded> decode_bmp(Bytes file, const Limits& limits);
+[[nodiscard]] host::Result<Decoded> decode_gif(Bytes file, const Limits& limits);
 
 /// A picture of this size with all bytes 0; InvalidPicture when a side is 0, OutOfResources when it has too many pixels
 /// or the memory is not to be had.

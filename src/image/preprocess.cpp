@@ -85,6 +85,14 @@ host::Result<Picture> fit(const Picture& picture, const PreprocessSpec& spec) {
 
 host::Result<std::vector<std::uint8_t>> to_tensor(const Picture& picture, const PreprocessSpec& spec) {
     TRY_ASSIGN(const Picture fitted, fit(picture, spec));
+    return tensor_of_fitted(fitted, spec);
+}
+
+host::Result<std::vector<std::uint8_t>> tensor_of_fitted(const Picture& fitted, const PreprocessSpec& spec) {
+    TRY(check(spec));
+    if (fitted.width != spec.width || fitted.height != spec.height)
+        return host::failure(ErrorCode::InvalidArgument, "a picture of {} x {} pixels, {} x {} are wanted",
+                             fitted.width, fitted.height, spec.width, spec.height);
     std::array<std::array<std::uint32_t, 256>, 3> elements;
     for (unsigned c = 0; c < spec.channels; ++c)
         for (unsigned byte = 0; byte < 256; ++byte) elements[c][byte] = element_of(byte, c, spec);

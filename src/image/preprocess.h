@@ -44,7 +44,10 @@ struct PreprocessSpec {
 
 /// Scaled and cropped to width x height, still 8-bit RGB.
 [[nodiscard]] host::Result<Picture> fit(const Picture& picture, const PreprocessSpec& spec);
-/// The tensor's bytes, batch of one. InvalidArgument when the spec cannot be (a side or a std of 0, two channels …).
+/// The tensor's bytes, batch of one, of a picture that `fit` made for the same spec.
+[[nodiscard]] host::Result<std::vector<std::uint8_t>> tensor_of_fitted(const Picture& fitted,
+                                                                       const PreprocessSpec& spec);
+/// Both steps. InvalidArgument when the spec cannot be (a side or a std of 0, two channels …).
 [[nodiscard]] host::Result<std::vector<std::uint8_t>> to_tensor(const Picture& picture, const PreprocessSpec& spec);
 
 }  // namespace talpa::image

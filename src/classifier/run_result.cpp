@@ -1,11 +1,11 @@
-#include "cli/run_result.h"
+#include "classifier/run_result.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-namespace talpa::cli {
+namespace talpa::classifier {
 namespace {
 
 using Scores = Classification::Scores;
@@ -70,7 +70,19 @@ host::Json to_json(const RunResult& result, const Labels& labels) {
                           {"max", latency.max},
                           {"runs", latency.runs}};
     json["npu_cycles"] = result.npu_cycles == 0 ? host::Json() : host::Json(result.npu_cycles);
+    for (const auto& [phase, ms] : result.phases_ms) json["time_ms"][phase] = ms;
     return json;
+}
+
+std::string document_of(const std::vector<RunResult>& results, bool several, const Labels& labels) {
+    host::Json document;
+    if (several) {
+        document["results"] = host::Json::array();
+        for (const RunResult& result : results) document["results"].push_back(to_json(result, labels));
+    } else {
+        document = to_json(results.front(), labels);
+    }
+    return document.dump(2, ' ', false, host::Json::error_handler_t::replace);
 }
 
 void print(std::FILE* to, const RunResult& result, const Labels& labels, const host::Style& style) {
@@ -87,8 +99,10 @@ void print(std::FILE* to, const RunResult& result, const Labels& labels, const h
                            ? fmt::format("{:.1f} ms", latency.median)
                            : fmt::format("{} runs: min {:.3f}, median {:.3f}, p90 {:.3f}, max {:.3f} ms", latency.runs,
                                          latency.min, latency.median, latency.p90, latency.max);
-    if (result.npu_cycles != 0) line += fmt::format("; NPU {} cycles (estimated)", with_commas(result.npu_cycles));
+    if (result.npu_cycles != 0)
+        line += fmt::format("; NPU {} cycles{}", with_commas(result.npu_cycles),
+                            result.cycles_measured ? "" : " (estimated)");
     fmt::print(to, "  {}\n{}", style.dim(line), histogram(result.runs_ms, 8));
 }
 
-}  // namespace talpa::cli
+}  // namespace talpa::classifier

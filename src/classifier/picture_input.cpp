@@ -1,4 +1,4 @@
-#include "cli/picture_input.h"
+#include "classifier/picture_input.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,7 +9,7 @@
 
 #include "pte/metadata.h"
 
-namespace talpa::cli {
+namespace talpa::classifier {
 namespace {
 
 using runtime::ScalarType;
@@ -188,4 +188,4 @@ host::Result<PictureInput> picture_input(const pte::Program& program, std::strin
     return input;
 }
 
-}  // namespace talpa::cli
+}  // namespace talpa::classifier

@@ -1,5 +1,5 @@
 // Expected probabilities by NumPy: numpy.exp(x - x.max()) / numpy.exp(x - x.max()).sum()
-#include "cli/classify.h"
+#include "classifier/ranking.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <bit>
 #include <limits>
 
-namespace talpa::cli {
+namespace talpa::classifier {
 namespace {
 
 using runtime::ScalarType;
@@ -78,4 +78,4 @@ TEST(Classify, AScoreThatIsNoNumberIsAnError) {
 }
 
 }  // namespace
-}  // namespace talpa::cli
+}  // namespace talpa::classifier

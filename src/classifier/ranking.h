@@ -10,7 +10,7 @@
 #include "base/host/error.h"
 #include "runtime/tensor.h"
 
-namespace talpa::cli {
+namespace talpa::classifier {
 
 /// What integers of an output mean: value = scale * (q - zero_point).
 struct Quantization {
@@ -48,4 +48,4 @@ struct Classification {
 /// number.
 [[nodiscard]] host::Result<Classification> classify(const Output& output, std::size_t count);
 
-}  // namespace talpa::cli
+}  // namespace talpa::classifier

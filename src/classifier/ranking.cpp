@@ -1,10 +1,10 @@
-#include "cli/classify.h"
+#include "classifier/ranking.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-namespace talpa::cli {
+namespace talpa::classifier {
 namespace {
 
 using runtime::ScalarType;
@@ -108,4 +108,4 @@ host::Result<Classification> classify(const Output& output, std::size_t count) {
     return result;
 }
 
-}  // namespace talpa::cli
+}  // namespace talpa::classifier

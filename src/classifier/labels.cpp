@@ -1,11 +1,11 @@
-#include "cli/labels.h"
+#include "classifier/labels.h"
 
 #include <algorithm>
 #include <string_view>
 
 #include "base/host/file.h"
 
-namespace talpa::cli {
+namespace talpa::classifier {
 namespace {
 
 constexpr std::uint64_t kMaxBytes = 16u << 20;
@@ -60,4 +60,4 @@ const std::string& Labels::of(std::size_t class_index) const {
     return line >= 0 && std::cmp_less(line, lines_.size()) ? lines_[static_cast<std::size_t>(line)] : kNone;
 }
 
-}  // namespace talpa::cli
+}  // namespace talpa::classifier

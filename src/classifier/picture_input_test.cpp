@@ -1,13 +1,13 @@
 // What a picture becomes, by the input's shape, the program's constant methods and the flags. Programs are written on
 // the spot.
-#include "cli/picture_input.h"
+#include "classifier/picture_input.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "pte/host/writer.h"
 
-namespace talpa::cli {
+namespace talpa::classifier {
 namespace {
 
 using ::testing::HasSubstr;
@@ -126,4 +126,4 @@ TEST(PictureInput, NumbersAreReadWithCommasBetween) {
 }
 
 }  // namespace
-}  // namespace talpa::cli
+}  // namespace talpa::classifier

@@ -1,9 +1,9 @@
-#include "cli/latency.h"
+#include "classifier/latency.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace talpa::cli {
+namespace talpa::classifier {
 namespace {
 
 TEST(Latency, QuantilesAreThoseOfTheRuns) {
@@ -35,4 +35,4 @@ TEST(Latency, TheHistogramCountsEveryRunOnce) {
 }
 
 }  // namespace
-}  // namespace talpa::cli
+}  // namespace talpa::classifier

@@ -1,11 +1,11 @@
-#include "cli/latency.h"
+#include "classifier/latency.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-namespace talpa::cli {
+namespace talpa::classifier {
 namespace {
 
 /// Of sorted values: the smallest that at least `share` of them do not exceed.
@@ -49,4 +49,4 @@ std::string histogram(std::vector<double> runs_ms, unsigned bins) {
     return text;
 }
 
-}  // namespace talpa::cli
+}  // namespace talpa::classifier

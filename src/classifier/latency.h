@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace talpa::cli {
+namespace talpa::classifier {
 
 struct Latency {
     double min = 0, median = 0, p90 = 0, max = 0;  ///< milliseconds
@@ -19,4 +19,4 @@ struct Latency {
 /// the 99th percentile, what is slower in a last line of its own. Empty for fewer than 10 runs.
 [[nodiscard]] std::string histogram(std::vector<double> runs_ms, unsigned bins);
 
-}  // namespace talpa::cli
+}  // namespace talpa::classifier

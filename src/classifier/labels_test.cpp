@@ -1,4 +1,4 @@
-#include "cli/labels.h"
+#include "classifier/labels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 
 #include "base/host/file.h"
 
-namespace talpa::cli {
+namespace talpa::classifier {
 namespace {
 
 using ::testing::HasSubstr;
@@ -57,4 +57,4 @@ TEST_F(LabelsTest, WhatIsNoTextIsRefused) {
 }
 
 }  // namespace
-}  // namespace talpa::cli
+}  // namespace talpa::classifier

@@ -8,11 +8,11 @@
 
 #include "base/host/json.h"
 #include "base/host/terminal.h"
-#include "cli/classify.h"
-#include "cli/labels.h"
-#include "cli/latency.h"
+#include "classifier/labels.h"
+#include "classifier/latency.h"
+#include "classifier/ranking.h"
 
-namespace talpa::cli {
+namespace talpa::classifier {
 
 struct OutputFile {
     std::vector<std::int32_t> shape;
@@ -25,14 +25,19 @@ struct RunResult {
     std::optional<Classification> classification;
     std::vector<OutputFile> outputs;
     std::vector<double> runs_ms;
-    std::uint64_t npu_cycles = 0;  ///< of one run; 0: not known
+    std::uint64_t npu_cycles = 0;                           ///< of one run; 0: not known
+    bool cycles_measured = false;                           ///< by the NPU's counter on the board, not estimated
+    std::vector<std::pair<std::string, double>> phases_ms;  ///< of a run on the board; empty otherwise
 };
 
 /// The document of one input: `image` if there is one, `top`, `scores` (what `probability` is: "probability", or
-/// "raw"), `outputs`, `latency_ms`, `npu_cycles` (null when not known).
+/// "raw"), `outputs`, `latency_ms`, `npu_cycles` (null when not known), and of a run on the board `time_ms`.
 [[nodiscard]] host::Json to_json(const RunResult& result, const Labels& labels);
+
+/// All results: the document itself for one, `results` around several. Text that is no UTF-8 is replaced.
+[[nodiscard]] std::string document_of(const std::vector<RunResult>& results, bool several, const Labels& labels);
 
 /// The same for a person.
 void print(std::FILE* to, const RunResult& result, const Labels& labels, const host::Style& style);
 
-}  // namespace talpa::cli
+}  // namespace talpa::classifier

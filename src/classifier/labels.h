@@ -7,7 +7,7 @@
 
 #include "base/host/error.h"
 
-namespace talpa::cli {
+namespace talpa::classifier {
 
 class Labels {
   public:
@@ -31,4 +31,4 @@ class Labels {
     std::int64_t offset_ = 0;
 };
 
-}  // namespace talpa::cli
+}  // namespace talpa::classifier

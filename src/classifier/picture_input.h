@@ -12,7 +12,7 @@
 #include "image/preprocess.h"
 #include "runtime/host/session.h"
 
-namespace talpa::cli {
+namespace talpa::classifier {
 
 /// --mean, --std, --range as the user gave them: nothing, or 1 or 3 numbers, 1 or 3, and 2.
 struct NormalisationFlags {
@@ -36,4 +36,4 @@ struct PictureInput {
                                                        std::uint32_t index, const runtime::host::PortInfo& port,
                                                        const NormalisationFlags& flags);
 
-}  // namespace talpa::cli
+}  // namespace talpa::classifier

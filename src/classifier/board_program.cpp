@@ -1,0 +1,116 @@
+#include "classifier/board_program.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "classifier/ports.h"
+#include "image/decode.h"
+#include "image/preprocess.h"
+#include "link/crc32.h"
+#include "runtime/operators/all.h"
+
+namespace talpa::classifier {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Milliseconds = std::chrono::duration<double, std::milli>;
+
+/// Where the time went, in order. What the M33 says is by its own clock; the rest of the wall time of RUN is RPMsg's.
+void put_phases(RunResult& result, const PreparedPicture& picture, const link::host::RunAnswer& answer) {
+    const auto ms = [](std::uint64_t us) { return static_cast<double>(us) / 1000; };
+    const auto& t = answer.times;
+    // run_us holds quantize, NPU and dequantize; newer firmware gives them apart.
+    const double inside = ms(t.crc_us + t.load_us + t.input_us + t.run_us);
+    result.phases_ms = {{"decode", picture.decode_ms},
+                        {"resize", picture.resize_ms},
+                        {"wait", answer.wait_ms},
+                        {"stage_program", answer.stage_program_ms},
+                        {"stage", answer.stage_inputs_ms},
+                        {"rpmsg", std::max(0.0, answer.run_ms - inside)},
+                        {"crc", ms(t.crc_us)},
+                        {"load", ms(t.load_us)},
+                        {"input", ms(t.input_us)},
+                        {"quantize", ms(t.quantize_us)},
+                        {"npu", ms(t.npu_us)},
+                        {"dequantize", ms(t.dequantize_us)},
+                        {"run", answer.run_ms}};
+}
+
+}  // namespace
+
+host::Result<BoardProgram> BoardProgram::open(const std::filesystem::path& path, const NormalisationFlags& flags) {
+    TRY_ASSIGN(host::MappedFile file, host::MappedFile::open(path));
+    BoardProgram program{.path = path, .file = std::move(file), .input = {}, .input_port = {}, .outputs = {}};
+    runtime::host::SessionOptions options;
+    options.operators = runtime::all_operators();
+    // The firmware runs `forward`, as this does by default.
+    TRY_ASSIGN(const auto session, runtime::host::Session::open(program.file.bytes(), path.string(), options));
+    TRY_ASSIGN(const std::uint32_t port, host::with_context(picture_port(session), path.string()));
+    program.input_port = session.input(port);
+    TRY_ASSIGN(program.input,
+               host::with_context(picture_input(session.program(), options.method, port, program.input_port, flags),
+                                  path.string()));
+    for (std::uint32_t i = 0; i < session.output_count(); ++i) {
+        runtime::host::PortInfo output = session.output(i);
+        if (output.kind != runtime::Value::Kind::Tensor) continue;
+        if (program.classes == 0) {
+            const std::vector<std::uint8_t> zeros(output.size_bytes);
+            if (is_classification({.type = output.type, .shape = output.sizes, .bytes = zeros, .quantization = {}}))
+                program.classes = output.size_bytes / scalar_size(output.type);
+        }
+        program.outputs.push_back(std::move(output));
+    }
+    program.crc = link::crc32(program.file.bytes());
+    return program;
+}
+
+host::Result<PreparedPicture> prepare_picture(Bytes file, const image::PreprocessSpec& spec,
+                                              const image::Limits& limits) {
+    PreparedPicture prepared;
+    const auto start = Clock::now();
+    TRY_ASSIGN(const image::Picture picture, image::decode(file, limits));
+    const auto decoded = Clock::now();
+    prepared.width = picture.width;
+    prepared.height = picture.height;
+    TRY_ASSIGN(prepared.fitted, image::fit(picture, spec));
+    TRY_ASSIGN(prepared.tensor, image::tensor_of_fitted(prepared.fitted, spec));
+    prepared.decode_ms = Milliseconds(decoded - start).count();
+    prepared.resize_ms = Milliseconds(Clock::now() - decoded).count();
+    return prepared;
+}
+
+link::host::BoardResult<RunResult> run_on_board(link::host::RunnerClient& client, const BoardProgram& program,
+                                                const PreparedPicture& picture, const Labels& labels,
+                                                const BoardRunOptions& options,
+                                                const link::host::RunCallbacks& callbacks) {
+    const std::array<Bytes, 1> inputs{picture.tensor};
+    link::host::RunJob job{.program = program.file.bytes(),
+                           .program_crc = program.crc,
+                           .inputs = inputs,
+                           .top = 1,
+                           .timeout = options.timeout};
+    TRY_ASSIGN(const link::host::RunAnswer answer, client.run(job, callbacks));
+    if (answer.outputs.size() != program.outputs.size())
+        return link::host::board_failure(link::host::BoardFault::BadReply, "the runner has {} outputs, the program {}",
+                                         answer.outputs.size(), program.outputs.size());
+    RunResult result;
+    for (std::size_t i = 0; i < answer.outputs.size(); ++i) {
+        // The shape that the runner tells is the run's; types and scales only the program knows.
+        runtime::host::PortInfo port = program.outputs[i];
+        port.sizes = answer.outputs[i].told.shape;
+        const Bytes bytes = answer.outputs[i].bytes;
+        if (bytes.size() > port.size_bytes || (!port.is_dynamic && bytes.size() != port.size_bytes))
+            return link::host::board_failure(link::host::BoardFault::BadReply,
+                                             "the runner's output {} has {} bytes, the program's {}", i, bytes.size(),
+                                             port.size_bytes);
+        TRY(add_output(result, port, bytes, options.top, labels, options.output_folder));
+    }
+    result.runs_ms = {answer.run_ms};
+    result.npu_cycles = answer.times.npu_cycles;
+    result.cycles_measured = true;
+    put_phases(result, picture, answer);
+    return result;
+}
+
+}  // namespace talpa::classifier

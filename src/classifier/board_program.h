@@ -1,0 +1,56 @@
+// A program for the board's NPU, opened on the Linux side: its bytes to be staged, what its input wants of a picture,
+// and what its outputs mean. It is not run here. (docs: imx93 runner protocol)
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/host/file.h"
+#include "classifier/labels.h"
+#include "classifier/picture_input.h"
+#include "classifier/run_result.h"
+#include "image/picture.h"
+#include "link/host/runner_client.h"
+
+namespace talpa::classifier {
+
+struct BoardProgram {
+    std::filesystem::path path;
+    host::MappedFile file;
+    std::uint32_t crc = 0;  ///< CRC-32 of the file
+    PictureInput input;
+    runtime::host::PortInfo input_port;
+    std::vector<runtime::host::PortInfo> outputs;  ///< the tensors among them, in order
+    std::size_t classes = 0;                       ///< of the first output that scores classes; 0: none does
+
+    /// Reads and checks the whole program, and finds its picture input. Errors name the file.
+    [[nodiscard]] static host::Result<BoardProgram> open(const std::filesystem::path& path,
+                                                         const NormalisationFlags& flags = {});
+};
+
+/// A picture made ready for a program's input.
+struct PreparedPicture {
+    image::Picture fitted;  ///< scaled and cropped: what the network sees
+    std::vector<std::uint8_t> tensor;
+    std::uint32_t width = 0, height = 0;  ///< of the picture as it came, upright
+    double decode_ms = 0, resize_ms = 0;
+};
+[[nodiscard]] host::Result<PreparedPicture> prepare_picture(Bytes file, const image::PreprocessSpec& spec,
+                                                            const image::Limits& limits = {});
+
+struct BoardRunOptions {
+    std::size_t top = 5;
+    std::chrono::milliseconds timeout{10'000};
+    std::optional<std::filesystem::path> output_folder;
+};
+
+/// Runs the program on the board; the result has the phases of the time, `decode` and `resize` among them.
+[[nodiscard]] link::host::BoardResult<RunResult> run_on_board(link::host::RunnerClient& client,
+                                                              const BoardProgram& program,
+                                                              const PreparedPicture& picture, const Labels& labels,
+                                                              const BoardRunOptions& options,
+                                                              const link::host::RunCallbacks& callbacks = {});
+
+}  // namespace talpa::classifier

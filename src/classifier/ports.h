@@ -1,0 +1,24 @@
+// Which input of a program takes a picture, and which output scores classes: the same for a program that runs here
+// (talpa run) and for one that runs on the board (talpa classify, the web application).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "base/host/error.h"
+#include "classifier/labels.h"
+#include "classifier/run_result.h"
+#include "runtime/host/session.h"
+
+namespace talpa::classifier {
+
+/// The only tensor input there is; InvalidArgument when there are more or none.
+[[nodiscard]] host::Result<std::uint32_t> picture_port(const runtime::host::Session& session);
+
+/// Adds a tensor output to the result: written as out0.bin, out1.bin … if there is a folder, and ranked when it is the
+/// first that scores classes. Errors of the file, of the scores, and of labels that are too few.
+[[nodiscard]] host::Result<void> add_output(RunResult& result, const runtime::host::PortInfo& port, Bytes bytes,
+                                            std::size_t top, const Labels& labels,
+                                            const std::optional<std::filesystem::path>& folder);
+
+}  // namespace talpa::classifier

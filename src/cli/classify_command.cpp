@@ -1,0 +1,68 @@
+#include "cli/classify_command.h"
+
+#include <fmt/format.h>
+
+#include "base/host/file.h"
+#include "base/host/terminal.h"
+#include "classifier/board_program.h"
+
+namespace talpa::cli {
+namespace {
+
+using classifier::BoardProgram;
+using classifier::Labels;
+using classifier::RunResult;
+
+}  // namespace
+
+host::Result<void> check(const ClassifyOptions& options) {
+    const auto usage = [](const char* message) { return host::failure(ErrorCode::InvalidArgument, "{}", message); };
+    if (options.images.empty()) return usage("at least one PICTURE is required");
+    if (options.program.empty()) return usage("--program FILE.pte is required");
+    if (options.label_offset != 0 && options.labels.empty()) return usage("--label-offset needs --labels");
+    TRY(normalisation(options.picture));
+    return {};
+}
+
+host::Result<void> classify_on_board(const ClassifyOptions& options) {
+    Labels labels;
+    if (!options.labels.empty()) {
+        TRY_ASSIGN(labels, host::with_context(Labels::read(options.labels, options.label_offset), "labels"));
+    }
+    TRY_ASSIGN(const auto flags, normalisation(options.picture));
+    TRY_ASSIGN(const BoardProgram program, BoardProgram::open(options.program, flags));
+    if (!program.input.note.empty()) host::say(fmt::format("talpa: note: {}\n", program.input.note));
+
+    link::host::BoardPaths paths{.root = options.root, .tty = options.tty};
+    paths.remoteproc_name = options.remoteproc;
+    const auto access = link::host::direct_access(paths);
+    link::host::RunnerClient client(*access, options.remoteproc);
+    OutputFolders folders(options.output_dir, options.images.size() > 1);
+    classifier::BoardRunOptions run;
+    run.top = options.top;
+    run.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_s * 1000));
+
+    std::vector<RunResult> results;
+    host::Progress progress("picture", options.images.size());
+    for (const std::string& image : options.images) {
+        TRY_ASSIGN(const auto file, host::MappedFile::open(image));
+        TRY_ASSIGN(const auto picture,
+                   host::with_context(classifier::prepare_picture(file.bytes(), program.input.spec), image));
+        TRY_ASSIGN(run.output_folder, folders.next(image));
+        auto result = classifier::run_on_board(client, program, picture, labels, run);
+        if (!result) return std::unexpected(result.error().flat().with_context(image));
+        result->image = image;
+        results.push_back(*std::move(result));
+        progress.done(results.size());
+    }
+    progress.clear();
+    if (options.json) {
+        fmt::print("{}\n", document_of(results, results.size() > 1, labels));
+        return {};
+    }
+    const host::Style style(stdout);
+    for (const RunResult& result : results) print(stdout, result, labels, style);
+    return {};
+}
+
+}  // namespace talpa::cli

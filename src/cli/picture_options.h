@@ -1,0 +1,34 @@
+// What the commands that take pictures share: flags of normalisation, and where outputs are written.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/host/error.h"
+#include "classifier/picture_input.h"
+
+namespace talpa::cli {
+
+/// --mean, --std and --range as written by the user.
+struct PictureOptions {
+    std::string mean, std, range;
+    [[nodiscard]] bool given() const { return !mean.empty() || !std.empty() || !range.empty(); }
+};
+[[nodiscard]] host::Result<classifier::NormalisationFlags> normalisation(const PictureOptions& options);
+
+/// Where outputs go: DIR itself, or with several pictures a folder each, named after the picture.
+class OutputFolders {
+  public:
+    OutputFolders(std::string root, bool one_each) : root_(std::move(root)), one_each_(one_each) {}
+    /// The folder for the next picture, made if need be; nothing when no outputs are wanted.
+    [[nodiscard]] host::Result<std::optional<std::filesystem::path>> next(const std::string& image);
+
+  private:
+    std::string root_;
+    bool one_each_;
+    std::set<std::string> names_;
+};
+
+}  // namespace talpa::cli

@@ -1,0 +1,66 @@
+#include "topo/cli/app.h"
+
+#include <cstdio>
+#include <new>
+
+#include "base/host/exit_status.h"
+#include "topo/cli/commands.h"
+
+namespace talpa::topo {
+namespace {
+
+struct Handler {
+    std::string_view name;
+    Done (*run)(const Invocation&);
+};
+
+constexpr Handler kHandlers[] = {
+    {"clone", run_clone},       {"configure", run_configure}, {"lint", run_lint},
+    {"describe", run_describe}, {"projects", run_projects},
+};
+
+int fail_with(const Failure& failure) {
+    if (interrupted()) {
+        log_error(interruption());
+        return host::kExitInterrupted;
+    }
+    log_error(failure.error);
+    return failure.status;
+}
+
+int dispatch(const Invocation& invocation) {
+    for (const Handler& handler : kHandlers) {
+        if (handler.name != invocation.command->name) continue;
+        const Done done = handler.run(invocation);
+        if (!done) return fail_with(done.error());
+        if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+            return fail_with(host::Error(ErrorCode::AccessFailed, "cannot write to standard output"));
+        return interrupted() ? host::kExitInterrupted : *done;
+    }
+    return fail_with(host::Error(ErrorCode::NotSupported, "this command is not built in"));
+}
+
+}  // namespace
+
+int run_topo(int argc, const char* const* argv) {
+    handle_interrupts();
+    if (wants_json(argc, argv)) set_logging({.format = Format::Json, .least = Level::Info});
+    try {
+        const auto invocation = parse_command_line(argc, argv);
+        if (!invocation)
+            return fail_with(
+                {host::Error(ErrorCode::InvalidArgument, invocation.error(), "topo --help"), host::kExitUsage});
+        if (invocation->answer) {
+            print(*invocation->answer);
+            return host::kExitSuccess;
+        }
+        set_logging(invocation->logging);
+        return dispatch(*invocation);
+    } catch (const std::bad_alloc&) {
+        return fail_with(host::Error(ErrorCode::OutOfResources, "out of memory"));
+    } catch (const std::exception& e) {
+        return fail_with(host::Error(ErrorCode::Internal, e.what()));
+    }
+}
+
+}  // namespace talpa::topo

@@ -1,0 +1,518 @@
+#include "topo/project/compose_model.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/host/file.h"
+#include "topo/project/compose_keys.h"
+#include "topo/project/compose_load.h"
+#include "topo/project/compose_values.h"
+#include "topo/system/sha256.h"
+#include "topo/system/text.h"
+
+namespace talpa::topo {
+namespace {
+
+using yaml::Entry;
+using yaml::Node;
+using yaml::NodePtr;
+
+// The resolved service as one text, whatever the order of its keys, so that a change of meaning changes the hash.
+void canonical(const Node& node, std::string& out) {
+    if (node.is_scalar()) {
+        out += fmt::format("{}:{}", node.value.size(), node.value);
+    } else if (node.is_sequence()) {
+        out += '[';
+        for (const NodePtr& item : node.items) canonical(*item, out);
+        out += ']';
+    } else {
+        std::vector<const Entry*> entries;
+        for (const Entry& entry : node.entries) entries.push_back(&entry);
+        std::sort(entries.begin(), entries.end(),
+                  [](const Entry* a, const Entry* b) { return a->key->value < b->key->value; });
+        out += '{';
+        for (const Entry* entry : entries) {
+            out += fmt::format("{}:{}=", entry->key->value.size(), entry->key->value);
+            canonical(*entry->value, out);
+        }
+        out += '}';
+    }
+}
+
+class ModelReader {
+  public:
+    ModelReader(const std::string& file, const Variables& variables, Project& project)
+        : file_(file), variables_(variables), project_(project) {}
+
+    Checked<Service> service(const std::string& name, const Node& node) {
+        Service s;
+        s.name = name;
+        s.mark = node.mark;
+        for (const Entry& entry : node.entries) {
+            const ComposeKey* key = find_key(service_keys(), entry.key->value);
+            if (key == nullptr || is_null(*entry.value)) continue;
+            const Place place{file_, fmt::format("services.{}.{}", name, key->name)};
+            switch (key->handling) {
+                case Handling::Own:
+                    TRY(own(s, key->name, *entry.value, place));
+                    break;
+                case Handling::Flag: {
+                    TRY_ASSIGN(const auto values, read_texts(*entry.value, place));
+                    for (const std::string& value : values) s.run_flags.emplace_back(key->flag, value);
+                    break;
+                }
+                case Handling::Switch: {
+                    TRY_ASSIGN(const bool on, read_bool(*entry.value, place));
+                    if (on) s.run_flags.emplace_back(key->flag, "");
+                    if (key->name == "privileged") s.privileged = on;
+                    break;
+                }
+                case Handling::Refused:
+                    refuse(place.path, *entry.value);
+                    break;
+                case Handling::Ignored:
+                    break;
+            }
+        }
+        if (s.image.empty() && !s.build)
+            return finding("compose.schema", file_, node.mark,
+                           fmt::format("service \"{}\" has neither an image nor a build context specified: invalid "
+                                       "compose project",
+                                       name),
+                           "give it `image: NAME` or `build: FOLDER`");
+        std::string text;
+        canonical(node, text);
+        s.config_hash = sha256_hex(text);
+        return s;
+    }
+
+  private:
+    void refuse(std::string path, const Node& node) { project_.not_honoured.push_back({std::move(path), node.mark}); }
+
+    Checked<void> own(Service& s, std::string_view key, const Node& node, const Place& place) {
+        if (key == "image")
+            s.image = node.value;
+        else if (key == "platform")
+            s.platform = node.value;
+        else if (key == "runtime")
+            s.runtime = node.value;
+        else if (key == "container_name")
+            s.container_name = node.value;
+        else if (key == "network_mode")
+            s.network_mode = node.value;
+        else if (key == "pull_policy")
+            s.pull_policy = node.value;
+        else if (key == "restart")
+            return restart(s, node, place);
+        else if (key == "build")
+            return build(s, node, place);
+        else if (key == "ports")
+            return ports(s, node, place);
+        else if (key == "volumes")
+            return volumes(s, node, place);
+        else if (key == "env_file")
+            return env_file(s, node, place);
+        else if (key == "environment")
+            return environment_of(s, node, place);
+        else if (key == "deploy")
+            return deploy(s, node, place);
+        else if (key == "logging")
+            return logging(s, node, place);
+        else if (key == "ulimits")
+            return ulimits(s, node, place);
+        else if (key == "networks")
+            return networks(s, node, place);
+        else
+            return own_lists(s, key, node, place);
+        return {};
+    }
+
+    Checked<void> own_lists(Service& s, std::string_view key, const Node& node, const Place& place) {
+        if (key == "scale") {
+            TRY_ASSIGN(s.scale, read_int(node, place, 0, 1000));
+        } else if (key == "profiles") {
+            TRY_ASSIGN(s.profiles, read_texts(node, place));
+        } else if (key == "command") {
+            TRY_ASSIGN(s.command, read_command(node, place));
+        } else if (key == "entrypoint") {
+            TRY_ASSIGN(s.entrypoint, read_command(node, place));
+        } else if (key == "labels") {
+            TRY_ASSIGN(s.labels, read_pairs(node, place, nullptr));
+        } else if (key == "annotations") {
+            TRY_ASSIGN(s.annotations, read_pairs(node, place, nullptr));
+        } else if (key == "extra_hosts") {
+            TRY_ASSIGN(s.extra_hosts, read_pairs(node, place, nullptr));
+        } else if (key == "sysctls") {
+            TRY_ASSIGN(s.sysctls, read_pairs(node, place, nullptr));
+        } else if (key == "depends_on") {
+            TRY_ASSIGN(s.depends_on, read_depends_on(node, place));
+        } else if (key == "healthcheck") {
+            TRY_ASSIGN(s.healthcheck, read_healthcheck(node, place));
+        } else if (key == "stop_grace_period") {
+            TRY_ASSIGN(s.stop_grace_period, read_duration(node, place));
+        } else if (key == "devices") {
+            for (const NodePtr& item : node.items) {
+                TRY_ASSIGN(std::string device, read_device(*item, place));
+                s.devices.push_back(std::move(device));
+            }
+        }
+        return {};
+    }
+
+    static Checked<void> restart(Service& s, const Node& node, const Place& place) {
+        const std::string policy = node.value.substr(0, node.value.find(':'));
+        if (policy != "no" && policy != "always" && policy != "on-failure" && policy != "unless-stopped" &&
+            policy != "false")
+            return place.bad(
+                node,
+                fmt::format("\"{}\" is no restart policy (no, always, on-failure[:N], unless-stopped)", node.value));
+        s.restart = policy == "false" ? "no" : node.value;
+        return {};
+    }
+
+    Checked<void> build(Service& s, const Node& node, const Place& place) {
+        Build b;
+        b.mark = node.mark;
+        b.context = project_.folder.string();
+        for (const Entry& entry : node.entries) {
+            const ComposeKey* key = find_key(build_keys(), entry.key->value);
+            if (key == nullptr || is_null(*entry.value)) continue;
+            const Place here = place.below(key->name);
+            const Node& value = *entry.value;
+            if (key->handling == Handling::Refused) refuse(here.path, value);
+            if (key->name == "context") b.context = value.value;
+            if (key->name == "dockerfile") b.dockerfile = value.value;
+            if (key->name == "dockerfile_inline") b.dockerfile_inline = value.value;
+            if (key->name == "target") b.target = value.value;
+            if (key->name == "network") b.network = value.value;
+            if (key->name == "no_cache") {
+                TRY_ASSIGN(b.no_cache, read_bool(value, here));
+            }
+            if (key->name == "args") {
+                TRY_ASSIGN(b.args, read_pairs(value, here, &variables_));
+            }
+            if (key->name == "additional_contexts") {
+                TRY_ASSIGN(b.additional_contexts, read_pairs(value, here, nullptr));
+            }
+            if (key->name == "cache_from") {
+                TRY_ASSIGN(b.cache_from, read_texts(value, here));
+            }
+            if (key->name == "tags") {
+                TRY_ASSIGN(b.tags, read_texts(value, here));
+            }
+            if (key->name == "labels") {
+                TRY_ASSIGN(b.labels, read_pairs(value, here, nullptr));
+            }
+            if (key->name == "extra_hosts") {
+                TRY_ASSIGN(b.extra_hosts, read_pairs(value, here, nullptr));
+            }
+        }
+        s.build = std::move(b);
+        return {};
+    }
+
+    static Checked<void> ports(Service& s, const Node& node, const Place& place) {
+        for (const NodePtr& item : node.items) {
+            TRY_ASSIGN(const std::vector<Port> some, read_port(*item, place));
+            s.ports.insert(s.ports.end(), some.begin(), some.end());
+        }
+        return {};
+    }
+
+    // Of two mounts at the same place the later one counts (an extending service over the one it extends).
+    static Checked<void> volumes(Service& s, const Node& node, const Place& place) {
+        for (const NodePtr& item : node.items) {
+            TRY_ASSIGN(Mount mount, read_mount(*item, place));
+            std::erase_if(s.mounts, [&](const Mount& m) { return m.target == mount.target; });
+            s.mounts.push_back(std::move(mount));
+        }
+        return {};
+    }
+
+    static void set(Pairs& pairs, const std::string& name, const std::string& value) {
+        for (auto& pair : pairs)
+            if (pair.first == name) {
+                pair.second = value;
+                return;
+            }
+        pairs.emplace_back(name, value);
+    }
+
+    Checked<void> env_file(Service& s, const Node& node, const Place& place) {
+        Pairs from_files;
+        std::vector<const Node*> files;
+        if (node.is_sequence())
+            for (const NodePtr& item : node.items) files.push_back(item.get());
+        else
+            files.push_back(&node);
+        for (const Node* item : files) {
+            const Node* path = item->is_scalar() ? item : item->own("path");
+            const Node* required = item->own("required");
+            if (path == nullptr || !path->is_scalar()) return place.bad(*item, "must name a file");
+            bool needed = true;
+            if (required != nullptr) {
+                TRY_ASSIGN(needed, read_bool(*required, place));
+            }
+            const auto text = host::read_text(path->value, 1 << 20);
+            if (!text && !needed && text.error().code == ErrorCode::NotFound) continue;
+            if (!text) return finding("compose.env-file", file_, path->mark, "env file: " + text.error().message);
+            TRY_ASSIGN(const auto pairs, parse_env_file(*text, path->value, variables_));
+            for (const auto& [name, value] : pairs) set(from_files, name, value);
+        }
+        // `environment` may have been read before; it wins.
+        for (const auto& [name, value] : s.environment) set(from_files, name, value);
+        s.environment = std::move(from_files);
+        return {};
+    }
+
+    Checked<void> environment_of(Service& s, const Node& node, const Place& place) {
+        TRY_ASSIGN(const Pairs own_pairs, read_pairs(node, place, &variables_));
+        for (const auto& [name, value] : own_pairs) set(s.environment, name, value);
+        return {};
+    }
+
+    Checked<void> deploy(Service& s, const Node& node, const Place& place) {
+        for (const Entry& entry : node.entries) {
+            const std::string& key = entry.key->value;
+            if (key == "replicas") {
+                TRY_ASSIGN(s.scale, read_int(*entry.value, place.below(key), 0, 1000));
+            } else if (key == "resources") {
+                refuse(place.below(key).path, *entry.value);
+            }
+        }
+        return {};
+    }
+
+    static Checked<void> logging(Service& s, const Node& node, const Place& place) {
+        if (const Node* driver = node.own("driver")) s.run_flags.emplace_back("--log-driver", driver->value);
+        if (const Node* options = node.own("options")) {
+            TRY_ASSIGN(const Pairs pairs, read_pairs(*options, place.below("options"), nullptr));
+            for (const auto& [name, value] : pairs) s.run_flags.emplace_back("--log-opt", name + "=" + value);
+        }
+        return {};
+    }
+
+    static Checked<void> ulimits(Service& s, const Node& node, const Place& place) {
+        for (const Entry& entry : node.entries) {
+            const Node& value = *entry.value;
+            const Node* soft = value.own("soft");
+            const Node* hard = value.own("hard");
+            if (!value.is_scalar() && (soft == nullptr || hard == nullptr))
+                return place.below(entry.key->value).bad(value, "must be a number, or have soft and hard");
+            s.run_flags.emplace_back(
+                "--ulimit", value.is_scalar() ? fmt::format("{0}={1}:{1}", entry.key->value, value.value)
+                                              : fmt::format("{}={}:{}", entry.key->value, soft->value, hard->value));
+        }
+        return {};
+    }
+
+    Checked<void> networks(Service& s, const Node& node, const Place& place) {
+        for (const Entry& entry : node.entries) {
+            s.networks.push_back(entry.key->value);
+            for (const Entry& option : entry.value->entries)
+                if (option.key->value != "aliases" && option.key->value != "priority")
+                    refuse(fmt::format("{}.{}.{}", place.path, entry.key->value, option.key->value), *option.key);
+        }
+        return {};
+    }
+
+    const std::string& file_;
+    const Variables& variables_;
+    Project& project_;
+};
+
+bool external(const Node& node) {
+    const Node* value = node.own("external");
+    return value != nullptr && (value->is_mapping() || lower(value->value) == "true");
+}
+
+std::string named(const Node& node, const std::string& key, const std::string& project) {
+    if (const Node* name = node.own("name"); name != nullptr && !name->value.empty()) return name->value;
+    return external(node) ? key : project + "_" + key;
+}
+
+Checked<void> read_volumes(const Node& tree, const std::string& file, Project& project) {
+    const Node* volumes = tree.own("volumes");
+    if (volumes == nullptr) return {};
+    for (const Entry& entry : volumes->entries) {
+        const Node& node = *entry.value;
+        const Place place{file, "volumes." + entry.key->value};
+        NamedVolume volume{.key = entry.key->value,
+                           .name = named(node, entry.key->value, project.name),
+                           .external = external(node),
+                           .driver = {},
+                           .driver_options = {},
+                           .labels = {}};
+        if (const Node* driver = node.own("driver")) volume.driver = driver->value;
+        if (const Node* options = node.own("driver_opts")) {
+            TRY_ASSIGN(volume.driver_options, read_pairs(*options, place, nullptr));
+        }
+        if (const Node* labels = node.own("labels"); labels != nullptr && labels->is_mapping()) {
+            TRY_ASSIGN(volume.labels, read_pairs(*labels, place, nullptr));
+        }
+        project.volumes.push_back(std::move(volume));
+    }
+    return {};
+}
+
+void read_networks(const Node& tree, Project& project) {
+    const Node* networks = tree.own("networks");
+    if (networks == nullptr) return;
+    for (const Entry& entry : networks->entries) {
+        const Node& node = *entry.value;
+        project.networks.push_back({entry.key->value, named(node, entry.key->value, project.name), external(node)});
+        for (const Entry& option : node.entries)
+            if (option.key->value != "name" && option.key->value != "external" && option.key->value != "driver" &&
+                option.key->value != "labels")
+                project.not_honoured.push_back(
+                    {fmt::format("networks.{}.{}", entry.key->value, option.key->value), option.key->mark});
+    }
+}
+
+Checked<void> check_references(const std::string& file, const Project& project) {
+    const auto is_inactive = [&](const std::string& name) {
+        return std::find(project.inactive.begin(), project.inactive.end(), name) != project.inactive.end();
+    };
+    for (const Service& service : project.services) {
+        for (const Dependency& d : service.depends_on)
+            if (project.find(d.service) == nullptr && d.required && !is_inactive(d.service))
+                return finding(
+                    "compose.reference", file, d.mark,
+                    fmt::format("service \"{}\" depends on undefined service \"{}\"", service.name, d.service));
+        if (service.build)
+            for (const auto& [context, source] : service.build->additional_contexts)
+                if (source.starts_with("service:") && project.find(source.substr(8)) == nullptr)
+                    return finding(
+                        "compose.reference", file, service.build->mark,
+                        fmt::format("service \"{}\": the build context \"{}\" names the undefined service \"{}\"",
+                                    service.name, context, source.substr(8)));
+        for (const Mount& mount : service.mounts) {
+            const bool named_volume = mount.type == Mount::Type::Volume && !mount.source.empty();
+            const bool known = std::any_of(project.volumes.begin(), project.volumes.end(),
+                                           [&](const NamedVolume& v) { return v.key == mount.source; });
+            if (named_volume && !known)
+                return finding("compose.reference", file, mount.mark,
+                               fmt::format("service \"{}\" refers to undefined volume {}", service.name, mount.source),
+                               fmt::format("add `{}:` below the root key `volumes`", mount.source));
+        }
+        for (const std::string& network : service.networks)
+            if (network != "default" && std::none_of(project.networks.begin(), project.networks.end(),
+                                                     [&](const Network& n) { return n.key == network; }))
+                return finding("compose.reference", file, service.mark,
+                               fmt::format("service \"{}\" refers to undefined network {}", service.name, network));
+    }
+    return {};
+}
+
+Checked<void> check_cycles(const std::string& file, const Project& project) {
+    std::set<std::string> done;
+    bool moved = true;
+    while (moved) {
+        moved = false;
+        for (const Service& service : project.services) {
+            if (done.contains(service.name)) continue;
+            const bool ready = std::all_of(
+                service.depends_on.begin(), service.depends_on.end(),
+                [&](const Dependency& d) { return done.contains(d.service) || project.find(d.service) == nullptr; });
+            if (ready) done.insert(service.name), moved = true;
+        }
+    }
+    for (const Service& service : project.services)
+        if (!done.contains(service.name))
+            return finding("compose.cycle", file, service.mark,
+                           fmt::format("service \"{}\" depends on itself, by way of its depends_on", service.name));
+    return {};
+}
+
+}  // namespace
+
+bool Service::is_firmware() const {
+    return lower(trimmed(runtime)).find("remoteproc") != std::string::npos;
+}
+
+const Service* Project::find(std::string_view service) const {
+    for (const Service& s : services)
+        if (s.name == service) return &s;
+    return nullptr;
+}
+
+std::string Project::image_of(const Service& service) const {
+    return service.image.empty() ? name + "-" + service.name : service.image;
+}
+
+std::string normalised_project_name(std::string_view name) {
+    std::string out;
+    for (const char c : lower(name)) {
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        if (letter || ((c == '-' || c == '_') && !out.empty())) out += c;
+    }
+    return out;
+}
+
+Checked<Project> load_project(const LoadOptions& options) {
+    Project project;
+    project.file = std::filesystem::absolute(options.file).lexically_normal();
+    project.folder = project.file.parent_path();
+    const std::string file = options.file.string();
+    Variables variables;
+    for (const auto& [name, value] : options.variables) variables.set(name, value);
+    TRY(load_dotenv(project.folder, variables));
+    auto loaded = load_tree(project.file, variables);
+    if (!loaded) {
+        if (loaded.error().file == project.file.string()) loaded.error().file = file;
+        return std::unexpected(loaded.error());
+    }
+    const Node& tree = **loaded;
+
+    const Node* name = tree.own("name");
+    project.name = name != nullptr ? name->value : variables.find("COMPOSE_PROJECT_NAME").value_or("");
+    if (const auto forced = variables.find("COMPOSE_PROJECT_NAME"); forced && !forced->empty()) project.name = *forced;
+    if (project.name.empty()) project.name = normalised_project_name(project.folder.filename().string());
+    if (project.name.empty() || normalised_project_name(project.name) != project.name)
+        return finding(
+            "compose.name", file, name == nullptr ? Mark{} : name->mark,
+            fmt::format("\"{}\" is no project name: it must start with a letter or digit and hold only lower-case "
+                        "letters, digits, '-' and '_'",
+                        project.name),
+            "set the root key `name`");
+
+    for (const Entry& entry : tree.entries) {
+        const ComposeKey* key = find_key(root_keys(), entry.key->value);
+        if (key != nullptr && key->handling == Handling::Refused && !entry.value->entries.empty())
+            project.not_honoured.push_back({entry.key->value, entry.key->mark});
+    }
+    TRY(read_volumes(tree, file, project));
+    read_networks(tree, project);
+
+    std::vector<std::string> profiles = options.profiles;
+    for (const std::string& one : split(variables.find("COMPOSE_PROFILES").value_or(""), ","))
+        if (!trimmed(one).empty()) profiles.emplace_back(trimmed(one));
+    if (const Node* services = tree.own("services")) {
+        ModelReader reader(file, variables, project);
+        for (const Entry& entry : services->entries) {
+            TRY_ASSIGN(Service service, reader.service(entry.key->value, *entry.value));
+            service.mark = entry.key->mark;
+            const bool active =
+                service.profiles.empty() ||
+                std::any_of(service.profiles.begin(), service.profiles.end(), [&](const std::string& p) {
+                    return std::find(profiles.begin(), profiles.end(), p) != profiles.end() ||
+                           std::find(profiles.begin(), profiles.end(), "*") != profiles.end();
+                });
+            if (active)
+                project.services.push_back(std::move(service));
+            else
+                project.inactive.push_back(service.name);
+        }
+    }
+    if (const Node* x_topo = tree.own("x-topo"))
+        if (const Node* message = x_topo->own("deployment_success_message"); message != nullptr && !is_null(*message)) {
+            project.success_message_is_text = message->is_scalar();
+            if (message->is_scalar()) project.success_message = message->value;
+        }
+    TRY(check_references(file, project));
+    TRY(check_cycles(file, project));
+    project.missing_variables.assign(variables.missing().begin(), variables.missing().end());
+    return project;
+}
+
+}  // namespace talpa::topo

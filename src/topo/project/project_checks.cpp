@@ -1,0 +1,112 @@
+#include "topo/project/project_checks.h"
+
+#include <algorithm>
+
+#include "base/host/file.h"
+#include "topo/project/parameters.h"
+#include "topo/project/x_topo.h"
+#include "topo/system/text.h"
+
+namespace talpa::topo {
+namespace {
+
+constexpr std::string_view kPlatform = "linux/arm64";
+
+void check_parameters(const yaml::Node& root, const std::string& file, const XTopo& x_topo,
+                      std::vector<Finding>& findings) {
+    for (const Parameter& parameter : x_topo.parameters) {
+        const std::vector<std::string> current = current_values(root, parameter.name);
+        if (current.empty()) {
+            findings.push_back(
+                {"parameter.unwired", parameter.required ? Severity::Error : Severity::Warning, file, parameter.mark,
+                 fmt::format("parameter {} reaches no build: no service of this file has a build arg of "
+                             "that name",
+                             parameter.name),
+                 fmt::format("add `{}: \"\"` to the build.args of the service that uses it", parameter.name)});
+        } else if (parameter.required && std::find(current.begin(), current.end(), "") != current.end()) {
+            findings.push_back({"parameter.missing", Severity::Warning, file, parameter.mark,
+                                fmt::format("parameter {} is required and has no value yet", parameter.name),
+                                fmt::format("topo configure {}=VALUE", parameter.name)});
+        }
+    }
+}
+
+// `kept` has what came before; a finding about the same place is not said twice.
+void add_once(std::vector<Finding>& kept, Finding one) {
+    const bool known = std::any_of(kept.begin(), kept.end(), [&](const Finding& f) {
+        return f.code == one.code && f.mark.line == one.mark.line && f.mark.column == one.mark.column;
+    });
+    if (!known) kept.push_back(std::move(one));
+}
+
+}  // namespace
+
+std::vector<Finding> check_project(const Project& project, const std::string& file) {
+    std::vector<Finding> findings;
+    if (project.services.empty())
+        findings.push_back({"compose.no-services",
+                            Severity::Error,
+                            file,
+                            {1, 1},
+                            "the file has no services (of the active profiles)",
+                            "add `services:`"});
+    for (const Service& service : project.services) {
+        if (service.is_firmware() || service.platform.starts_with(kPlatform)) continue;
+        if (service.platform.empty())
+            findings.push_back(
+                {"service.platform.missing", Severity::Error, file, service.mark,
+                 fmt::format("service \"{}\" is missing platform declaration (set platform: linux/arm64 or "
+                             "configure remoteproc)",
+                             service.name),
+                 "add `platform: linux/arm64`"});
+        else
+            findings.push_back({"service.platform.wrong", Severity::Error, file, service.mark,
+                                fmt::format("service \"{}\" declares platform \"{}\" (expected linux/arm64)",
+                                            service.name, service.platform),
+                                "write `platform: linux/arm64`"});
+    }
+    return findings;
+}
+
+std::string project_message(const std::vector<Finding>& findings) {
+    std::string text = "project is not ready for linux/arm64 deployments:";
+    for (const Finding& one : findings) text += "\n- " + one.message;
+    return text;
+}
+
+std::vector<Finding> lint(const std::filesystem::path& path) {
+    std::vector<Finding> findings;
+    const std::string file = path.string();
+    const auto text = host::read_text(path, yaml::kMaxBytes);
+    if (!text) return {{"compose.read", Severity::Error, file, {}, text.error().message, {}}};
+    const auto root = yaml::parse_first(*text, file);
+    if (!root) return {root.error()};
+    if (!(*root)->is_mapping())
+        return {{"compose.schema", Severity::Error, file, (*root)->mark, "the file must be a mapping", {}}};
+    check_x_topo(**root, file, findings);
+    const bool sound = findings.empty();
+    const auto x_topo = read_x_topo(**root, file);
+    if (x_topo)
+        check_parameters(**root, file, *x_topo, findings);
+    else if (sound)
+        add_once(findings, x_topo.error());
+    const auto project = load_project({.file = path, .profiles = {"*"}, .variables = {}});
+    if (!project) {
+        add_once(findings, project.error());
+    } else {
+        for (Finding& one : check_project(*project, file)) add_once(findings, std::move(one));
+        for (const NotHonoured& key : project->not_honoured)
+            add_once(findings, {"compose.key.plugin-only",
+                                Severity::Note,
+                                file,
+                                key.mark,
+                                fmt::format("{} needs the Compose plugin: topo's own apply cannot honour it", key.path),
+                                {}});
+    }
+    std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+        return std::pair(a.mark.line, a.mark.column) < std::pair(b.mark.line, b.mark.column);
+    });
+    return findings;
+}
+
+}  // namespace talpa::topo

@@ -1,0 +1,444 @@
+#include "topo/system/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "topo/system/text.h"
+
+extern char** environ;  // NOLINT: POSIX
+
+namespace talpa::topo {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::atomic<bool> g_interrupted{false};
+int g_wake[2] = {-1, -1};  // a byte for every poll() that must notice the interrupt
+
+void on_signal(int) {
+    const int saved = errno;
+    g_interrupted = true;
+    if (g_wake[1] >= 0) [[maybe_unused]]
+        const ssize_t n = ::write(g_wake[1], "x", 1);
+    errno = saved;
+}
+
+class Fd {
+  public:
+    Fd() = default;
+    explicit Fd(int fd) : fd_(fd) {}
+    Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    Fd& operator=(Fd&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+    Fd(const Fd&) = delete;
+    Fd& operator=(const Fd&) = delete;
+    ~Fd() { reset(); }
+    void reset() {
+        if (fd_ >= 0) ::close(fd_);
+        fd_ = -1;
+    }
+    [[nodiscard]] int get() const { return fd_; }
+    [[nodiscard]] bool open() const { return fd_ >= 0; }
+
+  private:
+    int fd_ = -1;
+};
+
+struct PipeEnds {
+    Fd read, write;
+};
+
+host::Result<PipeEnds> make_pipe() {
+    int fds[2];
+    if (::pipe2(fds, O_CLOEXEC) != 0)
+        return host::failure(ErrorCode::OutOfResources, "cannot make a pipe: {}", std::strerror(errno));
+    return PipeEnds{Fd(fds[0]), Fd(fds[1])};
+}
+
+void set_nonblocking(int fd) {
+    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& extra) {
+    std::vector<std::string> all;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string_view text = *entry;
+        const std::string_view name = text.substr(0, text.find('='));
+        if (std::none_of(extra.begin(), extra.end(), [&](const auto& e) { return e.first == name; }))
+            all.emplace_back(text);
+    }
+    for (const auto& [name, value] : extra) all.push_back(name + "=" + value);
+    return all;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+    std::vector<char*> out;
+    for (std::string& word : words) out.push_back(word.data());
+    out.push_back(nullptr);
+    return out;
+}
+
+enum class Group { Own, Ours };
+
+struct Streams {
+    int in = -1, out = -1, err = -1;  // -1: ours
+};
+
+/// A running child; ended and reaped when the object goes.
+class Child {
+  public:
+    static host::Result<Child> start(const Command& command, Streams streams, Group group) {
+        const auto program = find_program(command.argv.at(0));
+        if (!program) return host::failure(ErrorCode::NotFound, "\"{}\" not found in $PATH", command.argv[0]);
+        posix_spawn_file_actions_t actions;
+        posix_spawn_file_actions_init(&actions);
+        for (const auto& [from, to] : {std::pair(streams.in, 0), std::pair(streams.out, 1), std::pair(streams.err, 2)})
+            if (from >= 0) posix_spawn_file_actions_adddup2(&actions, from, to);
+        if (!command.folder.empty()) posix_spawn_file_actions_addchdir_np(&actions, command.folder.c_str());
+        posix_spawnattr_t attributes;
+        posix_spawnattr_init(&attributes);
+        sigset_t defaults, none;
+        sigemptyset(&defaults);
+        sigemptyset(&none);
+        for (const int s : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) sigaddset(&defaults, s);
+        posix_spawnattr_setsigdefault(&attributes, &defaults);
+        posix_spawnattr_setsigmask(&attributes, &none);
+        short flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
+        if (group == Group::Own) {
+            posix_spawnattr_setpgroup(&attributes, 0);
+            flags |= POSIX_SPAWN_SETPGROUP;
+        }
+        posix_spawnattr_setflags(&attributes, flags);
+        std::vector<std::string> argv = command.argv;
+        std::vector<std::string> env = environment_with(command.environment);
+        Child child;
+        child.group_ = group;
+        const int error = ::posix_spawn(&child.pid_, program->c_str(), &actions, &attributes, pointers(argv).data(),
+                                        pointers(env).data());
+        posix_spawn_file_actions_destroy(&actions);
+        posix_spawnattr_destroy(&attributes);
+        if (error != 0) {
+            child.pid_ = -1;
+            return host::failure(ErrorCode::AccessFailed, "cannot run {}: {}", program->string(), std::strerror(error));
+        }
+        return child;
+    }
+    Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)), group_(other.group_) {}
+    Child(const Child&) = delete;
+    Child& operator=(const Child&) = delete;
+    Child& operator=(Child&&) = delete;
+    ~Child() {
+        if (pid_ < 0) return;
+        send(SIGKILL);
+        (void)wait();
+    }
+
+    void send(int signal) const {
+        if (pid_ < 0) return;
+        ::kill(group_ == Group::Own ? -pid_ : pid_, signal);
+        ::kill(pid_, signal);  // in case it has not made its group yet
+    }
+    [[nodiscard]] int wait() {
+        int status = 0;
+        while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+        }
+        pid_ = -1;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
+    /// The status if it has ended within `limit`.
+    [[nodiscard]] std::optional<int> wait_for(Milliseconds limit) {
+        const auto end = Clock::now() + limit;
+        for (;;) {
+            int status = 0;
+            const pid_t got = ::waitpid(pid_, &status, WNOHANG);
+            if (got == pid_ || (got < 0 && errno == ECHILD)) {
+                pid_ = -1;
+                return got < 0 ? 0 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+            }
+            if (Clock::now() >= end) return std::nullopt;
+            ::usleep(2000);
+        }
+    }
+    /// TERM, three seconds of grace, KILL.
+    int stop() {
+        send(SIGTERM);
+        if (const auto status = wait_for(Milliseconds(3000))) return *status;
+        send(SIGKILL);
+        return wait();
+    }
+
+  private:
+    Child() = default;
+    pid_t pid_ = -1;
+    Group group_ = Group::Own;
+};
+
+/// What one round of poll() watches.
+struct Watched {
+    Fd* fd;
+    short events;
+    std::function<void()> ready;
+};
+
+enum class Ended { Closed, TimedOut, Interrupted };
+
+// Serves the descriptors until all are closed.
+Ended serve(std::vector<Watched>& all, Milliseconds timeout, const std::function<bool()>& stop_early = {}) {
+    const auto end = Clock::now() + timeout;
+    for (;;) {
+        if (interrupted()) return Ended::Interrupted;
+        if (stop_early && stop_early()) return Ended::Closed;
+        std::vector<pollfd> fds;
+        std::vector<Watched*> who;
+        for (Watched& w : all)
+            if (w.fd->open()) fds.push_back({w.fd->get(), w.events, 0}), who.push_back(&w);
+        if (fds.empty()) return Ended::Closed;
+        fds.push_back({g_wake[0], POLLIN, 0});
+        int wait_ms = -1;
+        if (timeout.count() > 0) {
+            const auto left = std::chrono::duration_cast<Milliseconds>(end - Clock::now()).count();
+            if (left <= 0) return Ended::TimedOut;
+            wait_ms = static_cast<int>(std::min<std::int64_t>(left, 60'000));
+        }
+        const int n = ::poll(fds.data(), fds.size(), wait_ms);
+        if (n < 0 && errno != EINTR) return Ended::Closed;
+        for (std::size_t i = 0; n > 0 && i < who.size(); ++i)
+            if (fds[i].revents != 0) who[i]->ready();
+    }
+}
+
+// Reads what is there; closes at the end.
+void read_into(Fd& fd, std::string& text, std::size_t limit, bool& cut) {
+    std::array<char, 65536> buffer;
+    const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (n <= 0) return fd.reset();
+    const std::size_t room = limit - std::min(limit, text.size());
+    cut = cut || static_cast<std::size_t>(n) > room;
+    text.append(buffer.data(), std::min(room, static_cast<std::size_t>(n)));
+}
+
+int null_input() {
+    static const int kNull = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return kNull;
+}
+
+}  // namespace
+
+void handle_interrupts() {
+    if (::pipe2(g_wake, O_CLOEXEC | O_NONBLOCK) != 0) g_wake[0] = g_wake[1] = -1;
+    struct sigaction action{};
+    action.sa_handler = on_signal;
+    sigemptyset(&action.sa_mask);
+    for (const int s : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(s, &action, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);
+}
+
+bool interrupted() {
+    return g_interrupted;
+}
+
+host::Error interruption() {
+    return {ErrorCode::InvalidState, "interrupted"};
+}
+
+std::optional<std::filesystem::path> find_program(const std::string& name) {
+    const auto runs = [](const std::string& path) {
+        std::error_code ignored;
+        return std::filesystem::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+    };
+    if (name.empty()) return std::nullopt;
+    if (name.find('/') != std::string::npos)
+        return runs(name) ? std::optional<std::filesystem::path>(name) : std::nullopt;
+    for (const std::string& folder : split(environment("PATH"), ":")) {
+        const std::string path = (folder.empty() ? "." : folder) + "/" + name;
+        if (runs(path)) return path;
+    }
+    return std::nullopt;
+}
+
+host::Result<Outcome> capture(const Command& command, std::size_t limit_bytes) {
+    if (interrupted()) return std::unexpected(interruption());
+    TRY_ASSIGN(PipeEnds in, make_pipe());
+    TRY_ASSIGN(PipeEnds out, make_pipe());
+    TRY_ASSIGN(PipeEnds err, make_pipe());
+    const int input = command.input.empty() ? null_input() : in.read.get();
+    TRY_ASSIGN(Child child,
+               Child::start(command, {.in = input, .out = out.write.get(), .err = err.write.get()}, Group::Own));
+    in.read.reset();
+    out.write.reset();
+    err.write.reset();
+    if (command.input.empty()) in.write.reset();
+    Outcome outcome;
+    if (in.write.open()) set_nonblocking(in.write.get());
+    std::size_t written = 0;
+    std::vector<Watched> all = {
+        {&in.write, POLLOUT,
+         [&] {
+             const ssize_t n = ::write(in.write.get(), command.input.data() + written, command.input.size() - written);
+             if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+             if (n > 0) written += static_cast<std::size_t>(n);
+             if (n < 0 || written == command.input.size()) in.write.reset();
+         }},
+        {&out.read, POLLIN, [&] { read_into(out.read, outcome.out, limit_bytes, outcome.cut); }},
+        {&err.read, POLLIN, [&] { read_into(err.read, outcome.err, limit_bytes, outcome.cut); }},
+    };
+    const Ended ended = serve(all, command.timeout, [&] { return outcome.cut; });
+    if (ended != Ended::Closed || outcome.cut) {
+        outcome.timed_out = ended == Ended::TimedOut;
+        outcome.status = child.stop();
+        if (ended == Ended::Interrupted) return std::unexpected(interruption());
+        return outcome;
+    }
+    outcome.status = child.wait();
+    return outcome;
+}
+
+host::Result<Outcome> pass_through(const Command& command, Output output) {
+    if (interrupted()) return std::unexpected(interruption());
+    Streams streams;
+    if (output == Output::ErrorsToOutput) streams.err = 1;
+    if (output == Output::ErrorsOnly) streams.out = 2;
+    TRY_ASSIGN(PipeEnds in, make_pipe());
+    if (!command.input.empty()) streams.in = in.read.get();
+    TRY_ASSIGN(Child child, Child::start(command, streams, Group::Ours));
+    in.read.reset();
+    if (!command.input.empty()) {
+        std::string_view rest = command.input;
+        while (!rest.empty()) {
+            const ssize_t n = ::write(in.write.get(), rest.data(), rest.size());
+            if (n < 0 && errno == EINTR && !interrupted()) continue;
+            if (n <= 0) break;
+            rest.remove_prefix(static_cast<std::size_t>(n));
+        }
+    }
+    in.write.reset();
+    Outcome outcome;
+    const auto end = Clock::now() + command.timeout;
+    for (;;) {
+        if (const auto status = child.wait_for(Milliseconds(20))) {
+            outcome.status = *status;
+            break;
+        }
+        const bool late = command.timeout.count() > 0 && Clock::now() >= end;
+        if (interrupted() || late) {
+            outcome.timed_out = late;
+            outcome.status = child.stop();
+            break;
+        }
+    }
+    if (interrupted()) return std::unexpected(interruption());
+    return outcome;
+}
+
+host::Result<Outcome> stream_lines(const Command& command, const std::function<void(std::string_view)>& line) {
+    if (interrupted()) return std::unexpected(interruption());
+    TRY_ASSIGN(PipeEnds out, make_pipe());
+    TRY_ASSIGN(Child child,
+               Child::start(command, {.in = null_input(), .out = out.write.get(), .err = out.write.get()}, Group::Own));
+    out.write.reset();
+    std::string pending;
+    bool cut = false;
+    std::vector<Watched> all = {{&out.read, POLLIN, [&] {
+                                     read_into(out.read, pending, SIZE_MAX, cut);
+                                     std::size_t start = 0;
+                                     for (std::size_t at; (at = pending.find('\n', start)) != std::string::npos;
+                                          start = at + 1)
+                                         line(std::string_view(pending).substr(start, at - start));
+                                     pending.erase(0, start);
+                                     if (pending.size() > (1 << 20)) {  // a line without an end
+                                         line(pending);
+                                         pending.clear();
+                                     }
+                                 }}};
+    const Ended ended = serve(all, command.timeout);
+    if (!pending.empty()) line(pending);
+    Outcome outcome;
+    outcome.timed_out = ended == Ended::TimedOut;
+    outcome.status = ended == Ended::Closed ? child.wait() : child.stop();
+    if (ended == Ended::Interrupted) return std::unexpected(interruption());
+    return outcome;
+}
+
+host::Result<Piped> pipe(const Command& producer, const Command& consumer,
+                         const std::function<void(std::uint64_t)>& progress) {
+    if (interrupted()) return std::unexpected(interruption());
+    TRY_ASSIGN(PipeEnds from, make_pipe());
+    TRY_ASSIGN(PipeEnds to, make_pipe());
+    TRY_ASSIGN(PipeEnds producer_err, make_pipe());
+    TRY_ASSIGN(PipeEnds out, make_pipe());
+    TRY_ASSIGN(PipeEnds err, make_pipe());
+    TRY_ASSIGN(
+        Child second,
+        Child::start(consumer, {.in = to.read.get(), .out = out.write.get(), .err = err.write.get()}, Group::Own));
+    TRY_ASSIGN(Child first,
+               Child::start(producer, {.in = null_input(), .out = from.write.get(), .err = producer_err.write.get()},
+                            Group::Own));
+    for (Fd* fd : {&to.read, &from.write, &producer_err.write, &out.write, &err.write}) fd->reset();
+    set_nonblocking(to.write.get());
+    ::fcntl(from.read.get(), F_SETPIPE_SZ, 1 << 20);
+    Piped piped;
+    std::vector<char> buffer(1 << 18);
+    std::size_t used = 0, done = 0;
+    bool cut = false;
+    auto told = Clock::now();
+    Fd idle;  // what is polled instead of the source while the buffer is full, and the other way round
+    std::vector<Watched> all(5);
+    all[0] = {&from.read, POLLIN, {}};
+    all[1] = {&idle, POLLOUT, {}};
+    all[0].ready = [&] {
+        const ssize_t n = ::read(from.read.get(), buffer.data(), buffer.size());
+        if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
+        if (n <= 0) {
+            from.read.reset();
+            to.write.reset();
+            return;
+        }
+        used = static_cast<std::size_t>(n);
+        done = 0;
+        all[0].fd = &idle;
+        all[1].fd = &to.write;
+    };
+    all[1].ready = [&] {
+        const ssize_t n = ::write(to.write.get(), buffer.data() + done, used - done);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
+        if (n < 0) {  // the consumer has gone: let the producer feel it
+            to.write.reset();
+            from.read.reset();
+            return;
+        }
+        done += static_cast<std::size_t>(n);
+        piped.bytes += static_cast<std::uint64_t>(n);
+        if (progress && Clock::now() - told > Milliseconds(100)) {
+            told = Clock::now();
+            progress(piped.bytes);
+        }
+        if (done < used) return;
+        all[0].fd = &from.read;
+        all[1].fd = &idle;
+    };
+    all[2] = {&producer_err.read, POLLIN, [&] { read_into(producer_err.read, piped.producer.err, 1 << 20, cut); }};
+    all[3] = {&out.read, POLLIN, [&] { read_into(out.read, piped.consumer.out, 1 << 20, cut); }};
+    all[4] = {&err.read, POLLIN, [&] { read_into(err.read, piped.consumer.err, 1 << 20, cut); }};
+    const Ended ended = serve(all, consumer.timeout);
+    if (progress) progress(piped.bytes);
+    piped.consumer.timed_out = ended == Ended::TimedOut;
+    piped.producer.status = ended == Ended::Closed ? first.wait() : first.stop();
+    piped.consumer.status = ended == Ended::Closed ? second.wait() : second.stop();
+    if (ended == Ended::Interrupted) return std::unexpected(interruption());
+    return piped;
+}
+
+}  // namespace talpa::topo

@@ -1,0 +1,43 @@
+// Small text helpers of topo: what a stranger's text may do to a terminal (nothing), words for a shell, truth of a
+// variable, Go durations (topo spec, sections 2.2, 2.5).
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace talpa::topo {
+
+/// Foreign text as it may be shown: control characters (C0, DEL, C1) and broken UTF-8 become '?'; tabs and, if wanted,
+/// line ends stay. So no x-topo text, target answer or image name can drive the terminal.
+enum class LineEnds { Keep, Replace };
+[[nodiscard]] std::string printable(std::string_view text, LineEnds line_ends = LineEnds::Keep);
+
+[[nodiscard]] std::string_view trimmed(std::string_view text);
+[[nodiscard]] std::string lower(std::string_view text);
+[[nodiscard]] std::vector<std::string> split(std::string_view text, std::string_view separator);
+/// Lines without their ends ("\n" or "\r\n"); a last empty one is left out.
+[[nodiscard]] std::vector<std::string> lines_of(std::string_view text);
+[[nodiscard]] std::string joined(const std::vector<std::string>& parts, std::string_view between);
+
+/// One word for a POSIX shell: as it is when it holds nothing special, else in single quotes.
+[[nodiscard]] std::string shell_quoted(std::string_view word);
+[[nodiscard]] std::string shell_quoted(const std::vector<std::string>& words);
+/// Splits as a shell would (quotes, backslash), without expanding anything; nothing when a quote stays open.
+[[nodiscard]] std::optional<std::vector<std::string>> shell_words(std::string_view text);
+
+/// "1 true yes on y enabled", any case (section 2.5).
+[[nodiscard]] bool truthy(std::string_view text);
+
+/// Go syntax: "5s", "1m30s", "250ms", "0"; nothing for all else (a bare number too).
+[[nodiscard]] std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
+
+/// "1.5 MB" in steps of 1000.
+[[nodiscard]] std::string human_bytes(std::uint64_t bytes);
+
+/// The value of an environment variable, empty if it is unset.
+[[nodiscard]] std::string environment(const char* name);
+
+}  // namespace talpa::topo

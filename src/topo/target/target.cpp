@@ -1,0 +1,179 @@
+#include "topo/target/target.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "topo/system/text.h"
+#include "topo/target/ssh_error.h"
+
+namespace talpa::topo {
+namespace {
+
+// 108 bytes of sun_path, less the 40 digits of %C, ssh's temporary suffix of 17 and the final NUL.
+constexpr std::size_t kLongestFolder = 108 - 1 - 40 - 1 - 17;
+
+bool private_folder(const std::string& path) {
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return false;
+    struct stat info{};
+    return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() &&
+           (info.st_mode & 077) == 0;
+}
+
+bool is_ssh_failure(const Outcome& outcome, bool started) {
+    return outcome.status == 255 && !started;
+}
+
+}  // namespace
+
+std::string control_folder() {
+    const std::string runtime = environment("XDG_RUNTIME_DIR");
+    for (const std::string& path :
+         {runtime.empty() ? std::string() : runtime + "/topo", fmt::format("/tmp/topo-{}", ::geteuid())})
+        if (!path.empty() && path.size() <= kLongestFolder && private_folder(path)) return path;
+    return {};
+}
+
+// The login shell may be anything (fish, csh): it only reads its profile and hands over to /bin/sh.
+std::string login_shell_payload(const std::string& script) {
+    const std::string marked = fmt::format("printf '%s\\n' {0}; printf '%s\\n' {0} >&2\n{1}", kStartMarker, script);
+    const std::string payload = "exec /bin/sh -c " + shell_quoted(marked);
+    return "/bin/sh -c " + shell_quoted("exec \"${SHELL:-/bin/sh}\" -l -c " + shell_quoted(payload));
+}
+
+std::string after_marker(std::string_view text, bool& found) {
+    std::size_t at = 0;
+    while ((at = text.find(kStartMarker, at)) != std::string_view::npos) {
+        const bool starts = at == 0 || text[at - 1] == '\n';
+        std::size_t end = at + kStartMarker.size();
+        if (end < text.size() && text[end] == '\r') ++end;
+        if (starts && end < text.size() && text[end] == '\n') {
+            found = true;
+            return std::string(text.substr(end + 1));
+        }
+        ++at;
+    }
+    found = false;
+    return std::string(text);
+}
+
+std::vector<std::string> Target::ssh_words(const std::vector<std::string>& extra) const {
+    std::vector<std::string> words = {"ssh"};
+    const auto option = [&](std::string text) {
+        words.emplace_back("-o");
+        words.push_back(std::move(text));
+    };
+    static const std::string kFolder = control_folder();
+    if (!kFolder.empty()) {
+        option("ControlMaster=auto");
+        option("ControlPersist=10s");
+        option("ControlPath=" + kFolder + "/%C");
+    }
+    if (options_.timeout.count() > 0)
+        option(fmt::format("ConnectTimeout={}", std::max<std::int64_t>(1, options_.timeout.count() / 1000)));
+    // A connection that dies under a transfer is noticed after 15 seconds.
+    option("ServerAliveInterval=5");
+    option("ServerAliveCountMax=3");
+    if (options_.batch)
+        for (const char* text : {"BatchMode=yes", "PreferredAuthentications=publickey", "PasswordAuthentication=no",
+                                 "NumberOfPasswordPrompts=0"})
+            option(text);
+    if (options_.accept_new_host_keys)
+        option("StrictHostKeyChecking=accept-new");
+    else if (options_.batch)
+        option("StrictHostKeyChecking=yes");
+    words.insert(words.end(), extra.begin(), extra.end());
+    words.emplace_back("--");
+    words.push_back(destination_.uri());
+    return words;
+}
+
+host::Result<void> Target::connect() const {
+    if (is_local()) return {};
+    Command command{.argv = ssh_words()};
+    command.argv.emplace_back("true");
+    if (options_.batch || ::isatty(STDIN_FILENO) == 0) {
+        // A little more than ssh's own limit, which says more about the cause.
+        if (options_.timeout.count() > 0) command.timeout = options_.timeout + Milliseconds(1500);
+        TRY_ASSIGN(const Outcome outcome, topo::capture(command));
+        if (outcome.timed_out || outcome.status != 0)
+            return std::unexpected(ssh_error(destination_, outcome.err, outcome.status, outcome.timed_out));
+        return {};
+    }
+    TRY_ASSIGN(const Outcome outcome, pass_through(command, Output::ErrorsOnly));
+    if (outcome.status != 0) return std::unexpected(ssh_error(destination_, "", outcome.status, false));
+    return {};
+}
+
+host::Result<Outcome> Target::run(const std::string& script, Milliseconds timeout, std::string input) const {
+    Command command;
+    command.timeout = timeout;
+    command.input = std::move(input);
+    if (is_local()) {
+        command.argv = {"/bin/sh", "-c", script};
+        return topo::capture(command);
+    }
+    command.argv = ssh_words();
+    command.argv.push_back(login_shell_payload(script));
+    TRY_ASSIGN(Outcome outcome, topo::capture(command));
+    bool started = false, started_err = false;
+    const std::string err = outcome.err;
+    outcome.out = after_marker(outcome.out, started);
+    outcome.err = after_marker(outcome.err, started_err);
+    if (outcome.timed_out && !started) return std::unexpected(ssh_error(destination_, err, outcome.status, true));
+    if (is_ssh_failure(outcome, started)) return std::unexpected(ssh_error(destination_, err, outcome.status, false));
+    return outcome;
+}
+
+Command Target::command(const std::vector<std::string>& argv, bool terminal) const {
+    if (is_local()) return Command{.argv = argv};
+    Command command{.argv = ssh_words(terminal ? std::vector<std::string>{"-t"} : std::vector<std::string>{"-T"})};
+    command.argv.push_back(shell_quoted(argv));
+    return command;
+}
+
+Command Target::shell(const std::string& script) const {
+    return command({"/bin/sh", "-c", script});
+}
+
+host::Result<Outcome> Target::capture(const std::vector<std::string>& argv, Milliseconds timeout,
+                                      std::string input) const {
+    Command one = command(argv);
+    one.timeout = timeout;
+    one.input = std::move(input);
+    TRY_ASSIGN(Outcome outcome, topo::capture(one));
+    if (!is_local() && outcome.status == 255) return std::unexpected(ssh_error(destination_, outcome.err, 255, false));
+    return outcome;
+}
+
+host::Result<std::vector<std::pair<std::string, std::string>>> Target::ssh_configuration() const {
+    TRY_ASSIGN(const Outcome outcome,
+               topo::capture({.argv = {"ssh", "-G", "--", destination_.uri()}, .timeout = Milliseconds(10'000)}));
+    if (!outcome.ok())
+        return host::failure(ErrorCode::AccessFailed, "failed to query SSH config for '{}': exit status {}{}",
+                             destination_.uri(), outcome.status,
+                             outcome.err.empty() ? "" : " | stderr: " + printable(trimmed(outcome.err)));
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const std::string& line : lines_of(outcome.out)) {
+        const std::size_t space = line.find(' ');
+        if (space != std::string::npos) all.emplace_back(lower(line.substr(0, space)), line.substr(space + 1));
+    }
+    return all;
+}
+
+host::Result<std::string> Target::host_name() const {
+    if (is_local()) return destination_.host;
+    TRY_ASSIGN(const auto all, ssh_configuration());
+    for (const auto& [key, value] : all)
+        if (key == "hostname") return value;
+    return destination_.host;
+}
+
+void Target::disconnect() const {
+    if (is_local()) return;
+    Command command{.argv = ssh_words({"-O", "exit"}), .timeout = Milliseconds(5000)};
+    (void)topo::capture(command);
+}
+
+}  // namespace talpa::topo

@@ -13,67 +13,6 @@ struct TypeFacts {
 constexpr std::array<TypeFacts, 7> kTypes{
     {{"float32", 4}, {"int8", 1}, {"uint8", 1}, {"int16", 2}, {"int32", 4}, {"int64", 8}, {"bool", 1}}};
 
-constexpr const char* kOps[] = {"conv2d",
-                                "conv_transpose2d",
-                                "fully_connected",
-                                "matmul",
-                                "max_pool2d",
-                                "avg_pool2d",
-                                "mean",
-                                "sum",
-                                "reduce_max",
-                                "reduce_min",
-                                "argmax",
-                                "cumsum",
-                                "add",
-                                "sub",
-                                "mul",
-                                "div",
-                                "minimum",
-                                "maximum",
-                                "pow",
-                                "clamp",
-                                "leaky_relu",
-                                "prelu",
-                                "elu",
-                                "sigmoid",
-                                "tanh",
-                                "hard_sigmoid",
-                                "hard_swish",
-                                "silu",
-                                "gelu",
-                                "exp",
-                                "log",
-                                "sqrt",
-                                "rsqrt",
-                                "abs",
-                                "neg",
-                                "reciprocal",
-                                "square",
-                                "softplus",
-                                "mish",
-                                "sin",
-                                "cos",
-                                "erf",
-                                "floor",
-                                "ceil",
-                                "round",
-                                "sign",
-                                "softmax",
-                                "log_softmax",
-                                "layer_norm",
-                                "group_norm",
-                                "batch_norm",
-                                "concat",
-                                "slice",
-                                "pad",
-                                "reshape",
-                                "permute",
-                                "expand",
-                                "resize",
-                                "gather",
-                                "requantize"};
-static_assert(std::size(kOps) == static_cast<std::size_t>(Op::Requantize) + 1);
 }  // namespace
 
 const char* dtype_name(DType type) {
@@ -81,9 +20,6 @@ const char* dtype_name(DType type) {
 }
 std::size_t dtype_size(DType type) {
     return kTypes[static_cast<std::size_t>(type)].size;
-}
-const char* op_name(Op op) {
-    return kOps[static_cast<std::size_t>(op)];
 }
 
 std::int64_t element_count(const Shape& shape) {

@@ -102,11 +102,11 @@ struct ReduceAttr {
     std::vector<int> axes{};  ///< 0 to rank - 1, ascending
     bool keep_dims = false;
 };
-/// Add, Sub, Mul, Div, Minimum, Maximum, Pow: operands broadcast as NumPy's do.
+/// Add, Sub, Mul, Div, Minimum, Maximum, Pow, Prelu (x, slope): operands broadcast as NumPy's do.
 struct BinaryAttr {
     Clamp clamp{};
 };
-/// One operand, elementwise. `alpha`: LeakyRelu's slope, Elu's alpha, ClampOp's none.
+/// One operand, elementwise. `alpha`: LeakyRelu's slope, Elu's alpha, Softplus's threshold; `beta`: Softplus's beta.
 struct UnaryAttr {
     double alpha = 0, beta = 0;
     bool approximate = false;  ///< Gelu: the tanh form
@@ -119,12 +119,12 @@ struct AxisAttr {
 };
 /// One entry a dimension; steps >= 1 or negative (reverse), ends exclusive, already clipped to the shape.
 struct SliceAttr {
-    std::vector<std::int64_t> starts, ends, steps;
+    std::vector<std::int64_t> starts{}, ends{}, steps{};
 };
 struct PadAttr {
     enum class Mode : std::uint8_t { Constant, Reflect, Symmetric, Replicate } mode = Mode::Constant;
-    std::vector<std::int64_t> before, after;  ///< one entry a dimension, >= 0
-    double value = 0;                         ///< real
+    std::vector<std::int64_t> before{}, after{};  ///< one entry a dimension, >= 0
+    double value = 0;                             ///< real
 };
 struct PermuteAttr {
     std::vector<int> order;  ///< output dimension i is input dimension order[i]

@@ -31,6 +31,9 @@ Result<void> add_accesses(const Operation& op, ScanResult& result) {
         }
         RegionUse& use = result.regions[access.region];
         const auto end = static_cast<std::uint64_t>(extent.end);
+        const OpPlace here{op.offset_bytes, op.kind};
+        if (!use.used() || end > use.size()) use.furthest = here;
+        if (access.is_write && !use.written) use.first_write = here;
         std::uint64_t& known = access.is_write ? use.write_end : use.read_end;
         (access.is_write ? use.written : use.read) = true;
         if (end > known) known = end;

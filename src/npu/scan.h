@@ -12,9 +12,17 @@
 
 namespace talpa::npu {
 
+/// An operation and where its command stands in the stream.
+struct OpPlace {
+    std::uint32_t offset_bytes = 0;
+    OpKind kind = OpKind::Stop;
+};
+
 /// Ends are one past the highest byte, from the region's base: the size that the region must at least have.
 struct RegionUse {
     std::uint64_t read_end = 0, write_end = 0;
+    OpPlace furthest;     ///< the first operation that reaches to `size()`
+    OpPlace first_write;  ///< where `written`
     bool read = false, written = false;
 
     [[nodiscard]] std::uint64_t size() const { return read_end > write_end ? read_end : write_end; }

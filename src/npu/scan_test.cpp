@@ -101,6 +101,11 @@ TEST(Scan, ReversedRowsEndWhereTheFirstRowEnds) {
     EXPECT_FALSE(result.regions[1].written);
     EXPECT_EQ(result.regions[2].write_end, 4u * 80);
     EXPECT_FALSE(result.regions[2].read);
+    for (const OpPlace place :
+         {result.regions[1].furthest, result.regions[2].furthest, result.regions[2].first_write}) {
+        EXPECT_EQ(place.kind, OpKind::MaxPool);
+        EXPECT_EQ(place.offset_bytes, 80u);
+    }
     EXPECT_EQ(result.count(OpKind::MaxPool), 1u);
     EXPECT_EQ(result.kernels(), 1u);
     EXPECT_EQ(result.operations(), 2u);

@@ -164,30 +164,29 @@ Result<void> EthosUDelegate::take_blocks(const pte::Program& program, const pte:
 Result<void> EthosUDelegate::measure(std::string_view mode) {
     TRY_ASSIGN(const npu::ScanResult use, npu::scan(stream()));
     fast_is_scratch_ = mode == "Shared_Sram" || mode == "Sram_Only";
-    if (use.regions[kConstants].written)
-        return fail(ErrorCode::InvalidProgram, "delegate {}: the command stream writes to region 0, the constants",
-                    index_);
-    const auto check = [&](unsigned region, const char* what, std::uint64_t has) -> Result<void> {
-        if (use.regions[region].size() > has)
-            return fail(ErrorCode::InvalidProgram,
-                        "delegate {}: the command stream reaches {} bytes into region {}, {} has {}", index_,
-                        use.regions[region].size(), region, what, has);
-        return {};
-    };
-    TRY(check(kConstants, "weight_data", weight_bytes_));
-    TRY(check(kScratch, "the scratch", scratch_bytes_));
-    if (fast_is_scratch_) {
-        TRY(check(kFastScratch, "the scratch, which it is in this memory mode,", scratch_bytes_));
-    } else {
-        const std::uint64_t fast = use.regions[kFastScratch].size();
-        if (fast > INT32_MAX)
-            return fail(ErrorCode::InvalidProgram, "delegate {} reaches {} bytes into region 2", index_, fast);
-        fast_scratch_bytes_ = static_cast<std::uint32_t>(fast);
+    if (use.regions[kConstants].written) {
+        const npu::OpPlace at = use.regions[kConstants].first_write;
+        return fail(ErrorCode::InvalidProgram,
+                    "delegate {}: command stream offset {}: {} writes to region 0, the constants", index_,
+                    at.offset_bytes, npu::op_kind_name(at.kind));
     }
+    // `what`: the region's number and name.
+    const auto check = [&](const npu::RegionUse& region, const char* what, std::uint64_t has) -> Result<void> {
+        if (region.size() <= has) return {};
+        return fail(ErrorCode::InvalidProgram,
+                    "delegate {}: command stream offset {}: {} reaches {} bytes into region {}, which has {}", index_,
+                    region.furthest.offset_bytes, npu::op_kind_name(region.furthest.kind), region.size(), what, has);
+    };
+    TRY(check(use.regions[kConstants], "0, weight_data", weight_bytes_));
+    TRY(check(use.regions[kScratch], "1, the scratch", scratch_bytes_));
+    TRY(check(use.regions[kFastScratch], fast_is_scratch_ ? "2, here the scratch" : "2, the fast scratch",
+              fast_is_scratch_ ? scratch_bytes_ : INT32_MAX));
+    if (!fast_is_scratch_) fast_scratch_bytes_ = static_cast<std::uint32_t>(use.regions[kFastScratch].size());
     for (unsigned region = kFastScratch + 1; region < npu::kRegionCount; ++region)
-        if (use.regions[region].used())
+        if (const npu::RegionUse& other = use.regions[region]; other.used())
             return fail(ErrorCode::InvalidProgram,
-                        "delegate {}: the command stream uses region {}, which has no memory", index_, region);
+                        "delegate {}: command stream offset {}: {} uses region {}, which has no memory", index_,
+                        other.furthest.offset_bytes, npu::op_kind_name(other.furthest.kind), region);
     if (!use.regions[kScratch].written && outputs_.count() != 0)
         return fail(ErrorCode::InvalidProgram,
                     "delegate {}: the command stream never writes to the scratch, where its outputs are", index_);

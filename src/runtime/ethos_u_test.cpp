@@ -91,8 +91,8 @@ TEST(EthosU, InSramModesRegionTwoIsRegionOne) {
     EXPECT_EQ(refusal(p), "(accepted)") << "a fast scratch of its own may be larger than the scratch";
     p.methods[0].delegates[0].compile_specs[1].second = "--memory-mode=Shared_Sram";
     EXPECT_EQ(refusal(p),
-              "delegate 0: the command stream reaches 96 bytes into region 2, the scratch, which it is in this memory "
-              "mode, has 80");
+              "delegate 0: command stream offset 32: DMA reaches 96 bytes into region 2, here the scratch, which "
+              "has 80");
 }
 
 TEST(EthosU, V27_ExternalBlocksAreFoundInTheProgramOrInDataFiles) {
@@ -252,13 +252,13 @@ TEST(EthosU, V32_AnotherNpuIsRefusedAtLoadByName) {
 
 TEST(EthosU, V33_AccessesOutsideTheRegions) {
     EXPECT_EQ(refused(with_stream({dma(1, 0, 1, 65, 16)})),
-              "delegate 0: the command stream reaches 81 bytes into region 1, the scratch has 80");
+              "delegate 0: command stream offset 32: DMA reaches 81 bytes into region 1, the scratch, which has 80");
     EXPECT_EQ(refused(with_stream({dma(0, 1, 1, 64, 16)})),
-              "delegate 0: the command stream reaches 17 bytes into region 0, weight_data has 16");
+              "delegate 0: command stream offset 32: DMA reaches 17 bytes into region 0, weight_data, which has 16");
     EXPECT_EQ(refused(with_stream({dma(1, 0, 0, 0, 16)})),
-              "delegate 0: the command stream writes to region 0, the constants");
+              "delegate 0: command stream offset 32: DMA writes to region 0, the constants");
     EXPECT_EQ(refused(with_stream({dma(1, 0, 1, 64, 16), dma(1, 0, 5, 0, 16)})),
-              "delegate 0: the command stream uses region 5, which has no memory");
+              "delegate 0: command stream offset 48: DMA uses region 5, which has no memory");
     EXPECT_EQ(refused(with_stream({dma(1, 0, 2, 0, 16)})),
               "delegate 0: the command stream never writes to the scratch, where its outputs are");
     EXPECT_THAT(refused(with_stream({dma(1, 0, 1, 64, 16), dma(1, 0, 2, 1ULL << 33, 16)})),

@@ -1,5 +1,5 @@
-// How a caller runs a command stream on an NPU, whichever it is: the functional model on a host, the register driver on the
-// M33 (or on the simulated register device). Freestanding.
+// How a caller runs a command stream on an NPU, whichever it is: the functional model on a host, the register driver on
+// the M33 (or on the simulated register device). Freestanding.
 #pragma once
 
 #include <array>
@@ -21,10 +21,14 @@ struct Region {
 
 /// One run of a stream. All memory belongs to the caller and lives until `run` returns.
 struct Job {
-    Words stream;                                ///< 16-byte aligned, ends with STOP
+    Words stream;  ///< 16-byte aligned, ends with STOP
     std::array<Region, kRegionCount> regions{};
-    std::uint32_t config = 0;                    ///< CONFIG word that the program was compiled for
-    std::uint32_t id = 0;                        ///< ID word likewise
+    std::uint32_t config = 0;  ///< CONFIG word that the program was compiled for
+    std::uint32_t id = 0;      ///< ID word likewise
+    /// 0, or the caller's word that stream and region 0 never change while they carry this number, which no other
+    /// memory in the process ever had: a device may keep what it worked out about them. Memory safety must not rest on
+    /// it.
+    std::uint64_t constant_id = 0;
 };
 
 struct JobStats {
@@ -36,8 +40,8 @@ class Device {
     /// CONFIG and ID as the hardware has them, to be compared with a program's (ethos-u65, section 2.4).
     [[nodiscard]] virtual std::uint32_t config() const = 0;
     [[nodiscard]] virtual std::uint32_t id() const = 0;
-    /// Runs to the STOP. After an error the regions other than 0 hold unspecified bytes, nothing outside them was touched,
-    /// and the device is ready for the next job.
+    /// Runs to the STOP. After an error the regions other than 0 hold unspecified bytes, nothing outside them was
+    /// touched, and the device is ready for the next job.
     [[nodiscard]] virtual Result<JobStats> run(const Job& job) = 0;
 
   protected:

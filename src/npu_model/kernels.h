@@ -17,7 +17,8 @@ namespace talpa::npu_model {
 
 namespace fast {
 class PlanCache;
-}
+struct PlanSlot;
+}  // namespace fast
 
 /// One block operation about to run. What holds: the operation is legal (check_legal), every byte of its feature maps
 /// lies inside its region (extent), the regions' data are 16-byte aligned, `filter` has the operation's shape. A kernel
@@ -32,7 +33,9 @@ struct Context {
         lut;             ///< the table's bytes, of exactly the size that lut_bytes(op) says; empty without LUT
     ThreadPool& pool;    ///< may be used for parallel loops inside the operation
     Findings& findings;  ///< where the reference reports overflow (fast kernels need not)
-    fast::PlanCache* plans = nullptr;  ///< where the fast kernels keep what they worked out about an operation, if anywhere
+    fast::PlanCache* plans =
+        nullptr;  ///< where the fast kernels keep what they worked out about an operation, if anywhere
+    fast::PlanSlot* plan = nullptr;  ///< the same for this very operation and filter; goes first
 
     [[nodiscard]] std::uint8_t* memory(const npu::FeatureMap& fm) const { return regions[fm.region].data; }
 };

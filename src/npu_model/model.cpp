@@ -11,6 +11,7 @@
 #include "npu_model/fast/plan_cache.h"
 #include "npu_model/kernels.h"
 #include "npu_model/legality.h"
+#include "npu_model/prepared.h"
 #include "npu_model/reference.h"
 #include "npu_model/shadow.h"
 
@@ -83,16 +84,55 @@ class Model::Run {
         if (model.options_.checks == DataChecks::Strict) shadow_.emplace(job, model.shram_.size(), model.initialised_);
     }
 
-    Result<void> run() {
+    Result<npu::JobStats> run() {
+        if (!shadow_)
+            if (PreparedJob* const known = model_.prepared_->find(job_)) return again(*known);
+        if (!shadow_ && job_.constant_id != 0) prepare_.emplace().job = job_;
         npu::Decoder decoder(job_.stream);
         for (;;) {
             TRY_ASSIGN(const auto op, decoder.next());
-            if (!op) return {};
+            if (!op) break;
             TRY(step(*op));
         }
+        const npu::JobStats stats{model_.cycles_.of(job_.stream)};
+        if (prepare_) {
+            prepare_->stats = stats;
+            model_.prepared_->add(std::move(*prepare_));
+        }
+        return stats;
     }
 
   private:
+    // Everything was checked in an earlier run, for regions of these sizes.
+    Result<npu::JobStats> again(PreparedJob& known) {
+        for (PreparedStep& step : known.steps) {
+            model_.findings_.start_operation(step.op);
+            if (step.op.kind == OpKind::Dma)
+                dma(step.op);
+            else
+                TRY(compute(step.op, step.filter.get(), &step.plan));
+            if (model_.options_.after_operation) model_.options_.after_operation(step.op, job_);
+        }
+        return known.stats;
+    }
+
+    void dma(const Operation& op) const {
+        run_dma(op.dma, memory(op.dma.src_internal, op.dma.src_region), memory(op.dma.dst_internal, op.dma.dst_region));
+    }
+
+    // The step that is to be kept for `op`; null when none is kept.
+    PreparedStep* keep(const Operation& op, const std::shared_ptr<const Filter>& filter) {
+        if (!prepare_) return nullptr;
+        if (filter)
+            prepare_->filter_bytes += 2 * filter->weights.size() * sizeof(std::int16_t);  // the packed form is as large
+        if (prepare_->steps.size() >= PreparedJobs::kMaxSteps ||
+            prepare_->filter_bytes > model_.options_.filter_cache_bytes) {
+            prepare_.reset();
+            return nullptr;
+        }
+        return &prepare_->steps.emplace_back(op, filter, fast::PlanSlot{});
+    }
+
     Result<void> step(const Operation& op) {
         if (op.kind != OpKind::Dma && !npu::is_kernel(op.kind)) return {};  // waits and masks: nothing to compute
         TRY(check_legal(op, hardware_));
@@ -104,11 +144,12 @@ class Model::Run {
             shadow_->before(op, hardware_.lut_base(), model_.findings_);
             TRY(no_findings());
         }
-        if (op.kind == OpKind::Dma)
-            run_dma(op.dma, memory(op.dma.src_internal, op.dma.src_region),
-                    memory(op.dma.dst_internal, op.dma.dst_region));
-        else
+        if (op.kind == OpKind::Dma) {
+            keep(op, {});
+            dma(op);
+        } else {
             TRY(kernel(op));
+        }
         if (shadow_) {
             shadow_->after(op);
             TRY(no_findings());
@@ -209,14 +250,19 @@ class Model::Run {
             if (!found) return std::unexpected(located(op, found.error()));
             filter_now = std::move(*found);
         }
+        PreparedStep* const kept = keep(op, filter_now);
+        return compute(op, filter_now.get(), kept != nullptr ? &kept->plan : nullptr);
+    }
+
+    Result<void> compute(const Operation& op, const Filter* filter_now, fast::PlanSlot* plan) {
         std::span<const std::uint8_t> lut;
         if (op.activation.function == npu::Activation::Function::Lut)
             lut = std::span(model_.shram_)
                       .subspan(
                           static_cast<std::size_t>(hardware_.lut_base() + npu::kLutSlotBytes * op.activation.lut_slot),
                           static_cast<std::size_t>(npu::lut_bytes(op)));
-        const Context context{op,           job_.regions,     filter_now.get(),   lut,
-                              model_.pool_, model_.findings_, model_.plans_.get()};
+        const Context context{op,           job_.regions,     filter_now,          lut,
+                              model_.pool_, model_.findings_, model_.plans_.get(), plan};
         if (model_.options_.kernels == Kernels::Fast && !shadow_ && fast::try_run(context)) return {};
         return run_reference(context);
     }
@@ -258,6 +304,7 @@ class Model::Run {
     const npu::Job& job_;
     const npu::Hardware& hardware_;
     std::optional<Shadow> shadow_;
+    std::optional<PreparedJob> prepare_;  // what of this run may be kept
     std::uint64_t work_ = 0;
 };
 
@@ -277,6 +324,7 @@ Model::Model(const ModelOptions& options)
       cache_(options.filter_cache_bytes),
       pool_(options.threads),
       plans_(std::make_unique<fast::PlanCache>()),
+      prepared_(std::make_unique<PreparedJobs>(options.filter_cache_bytes)),
       cycles_(system_of(options)) {}
 Model::~Model() = default;
 
@@ -290,8 +338,7 @@ Result<npu::JobStats> Model::run(const npu::Job& job) {
     findings_.clear();
     const std::size_t shram_bytes = std::size_t{hardware->shram_banks} * 1024;
     if (!options_.keeps_shared_ram || shram_.size() != shram_bytes) shram_.assign(shram_bytes, 0);
-    TRY(Run(*this, job, *hardware).run());
-    return npu::JobStats{cycles_.of(job.stream)};
+    return Run(*this, job, *hardware).run();
 }
 
 }  // namespace talpa::npu_model

@@ -19,6 +19,7 @@ namespace talpa::npu_model {
 namespace fast {
 class PlanCache;
 }
+class PreparedJobs;
 
 enum class Kernels : std::uint8_t {
     Reference,  ///< the plain kernels, written to be read
@@ -86,6 +87,7 @@ class Model final : public npu::Device {
     ThreadPool pool_;
     Findings findings_;
     std::unique_ptr<fast::PlanCache> plans_;
+    std::unique_ptr<PreparedJobs> prepared_;
     std::vector<InitialisedRange> initialised_;
     std::vector<std::uint8_t> shram_;
     StreamCycles cycles_;

@@ -39,6 +39,10 @@ std::unique_ptr<Plan> make_plan(const Context& context, Isa isa) {
 
 bool try_run(const Context& context) {
     const Isa isa = current_isa();
+    if (PlanSlot* const slot = context.plan) {
+        if (!slot->made || slot->isa != isa) *slot = {true, isa, make_plan(context, isa)};
+        return slot->plan && slot->plan->run(context);
+    }
     if (context.plans == nullptr) {
         const auto plan = make_plan(context, isa);
         return plan && plan->run(context);

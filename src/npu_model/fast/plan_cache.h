@@ -11,6 +11,13 @@
 
 namespace talpa::npu_model::fast {
 
+/// The plan of one operation that stays as it is, with a filter that does too: made when it is first needed.
+struct PlanSlot {
+    bool made = false;
+    Isa isa = Isa::Generic;
+    std::unique_ptr<Plan> plan;
+};
+
 class PlanCache {
   public:
     using Make = std::unique_ptr<Plan> (*)(const Context&, Isa);

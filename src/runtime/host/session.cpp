@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 
 #include "base/host/file.h"
+#include "pte/host/file_hint.h"
 #include "runtime/host/aligned_memory.h"
 
 namespace talpa::runtime::host {
@@ -58,8 +60,35 @@ const char* hint_for(ErrorCode code, std::string_view message) {
 
 }  // namespace
 
+namespace {
+
+/// Marks each job with a number of the session's own: its program and data files do not change while it lives, so the
+/// device may keep what it made of them.
+class ConstantDevice final : public npu::Device {
+  public:
+    explicit ConstantDevice(npu::Device& device) : device_(device) {}
+    [[nodiscard]] std::uint32_t config() const override { return device_.config(); }
+    [[nodiscard]] std::uint32_t id() const override { return device_.id(); }
+    [[nodiscard]] talpa::Result<npu::JobStats> run(const npu::Job& job) override {
+        npu::Job marked = job;
+        marked.constant_id = number_;
+        return device_.run(marked);
+    }
+
+  private:
+    [[nodiscard]] static std::uint64_t next_number() {
+        static std::atomic<std::uint64_t> last{0};
+        return last.fetch_add(1, std::memory_order_relaxed) + 1;
+    }
+    npu::Device& device_;
+    std::uint64_t number_ = next_number();
+};
+
+}  // namespace
+
 struct Session::State {
     std::string name;
+    std::optional<ConstantDevice> device;
     std::optional<MappedFile> file;
     std::vector<MappedFile> data_mappings;
     std::vector<pte::DataFile> data_files;
@@ -104,7 +133,13 @@ HostResult<Session> Session::open(Bytes program, std::string name, const Session
 
 HostResult<Session> Session::finish(std::unique_ptr<State> state, const SessionOptions& options) {
     const auto start = Clock::now();
-    TRY_ASSIGN(state->program, with_context(pte::Program::open(state->bytes), state->name));
+    auto opened_program = pte::Program::open(state->bytes);
+    if (!opened_program) {
+        Error error(opened_program.error());
+        error.hint = pte::host::file_hint(state->bytes, error.message);
+        return std::unexpected(std::move(error).with_context(state->name));
+    }
+    state->program = *opened_program;
     for (const std::filesystem::path& path : options.data_files) {
         TRY_ASSIGN(MappedFile mapping, MappedFile::open(path));
         state->data_mappings.push_back(std::move(mapping));
@@ -131,9 +166,10 @@ HostResult<Session> Session::finish(std::unique_ptr<State> state, const SessionO
     const auto pool_bytes = Method::pool_bytes(*view);
     if (!pool_bytes) return context(pool_bytes.error());
     state->method_pool = AlignedMemory(*pool_bytes);
-    auto method = Method::load(
-        *state->program, options.method, state->method_pool.pool(),
-        {options.operators, options.device, state->data_files, options.instruction_budget, options.observer});
+    if (options.device != nullptr) state->device.emplace(*options.device);
+    auto method = Method::load(*state->program, options.method, state->method_pool.pool(),
+                               {options.operators, state->device ? &*state->device : nullptr, state->data_files,
+                                options.instruction_budget, options.observer});
     if (!method)
         return context(method.error().code == ErrorCode::OperatorMissing ? missing_operators(*view, options.operators)
                                                                          : Error(method.error()));

@@ -54,7 +54,8 @@ class Session {
     /// call it.
     [[nodiscard]] static talpa::host::Result<Session> open(const std::filesystem::path& path,
                                                            const SessionOptions& options);
-    /// The same for bytes that the caller keeps, 16-aligned; `name` is for messages.
+    /// The same for bytes that the caller keeps, 16-aligned and unchanged as long as the session; `name` is for
+    /// messages.
     [[nodiscard]] static talpa::host::Result<Session> open(Bytes program, std::string name,
                                                            const SessionOptions& options);
     Session(Session&&) noexcept;

@@ -15,6 +15,8 @@ endif()
 set_source_files_properties(${microkernels}generic.cpp PROPERTIES COMPILE_OPTIONS "${common}")
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   set_source_files_properties(${microkernels}avx2.cpp PROPERTIES COMPILE_OPTIONS "${common};${intrinsics};-mavx2")
-  set_source_files_properties(${microkernels}avx512.cpp PROPERTIES COMPILE_OPTIONS
-    "${common};${intrinsics};-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vbmi;-mavx512vnni")
+  foreach(part avx512 avx512_conv avx512_conv16)
+    set_source_files_properties(${microkernels}${part}.cpp PROPERTIES COMPILE_OPTIONS
+      "${common};${intrinsics};-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vbmi;-mavx512vnni")
+  endforeach()
 endif()

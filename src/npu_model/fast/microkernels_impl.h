@@ -196,26 +196,13 @@ void conv_tile(const ConvTask& t, int pixel) {
     finish<S>(acc, t.blocks, out, t.epilogue, pixel);
 }
 
-template <typename S, Dot kDot, int kVectors>
+// Only as many forms as the instruction set has use for: each is a long unrolled loop, and they are what compiling
+// takes its time for.
+template <typename S, Dot kDot, int kVectors, int kPixels = S::kTilePixels>
 void conv_tiles(const ConvTask& t, int pixel, int count) {
-    switch (count) {
-        case 1:
-            return conv_tile<S, kDot, 1, kVectors>(t, pixel);
-        case 2:
-            return conv_tile<S, kDot, 2, kVectors>(t, pixel);
-        case 3:
-            return conv_tile<S, kDot, 3, kVectors>(t, pixel);
-        case 4:
-            return conv_tile<S, kDot, 4, kVectors>(t, pixel);
-        case 5:
-            return conv_tile<S, kDot, 5, kVectors>(t, pixel);
-        case 6:
-            return conv_tile<S, kDot, 6, kVectors>(t, pixel);
-        case 7:
-            return conv_tile<S, kDot, 7, kVectors>(t, pixel);
-        default:
-            return conv_tile<S, kDot, 8, kVectors>(t, pixel);
-    }
+    if constexpr (kPixels > 1)
+        if (count < kPixels) return conv_tiles<S, kDot, kVectors, kPixels - 1>(t, pixel, count);
+    conv_tile<S, kDot, kPixels, kVectors>(t, pixel);
 }
 
 template <typename S, Dot kDot>
@@ -361,7 +348,7 @@ inline void pool_max_pixels(const PoolTask& t) {
     }
 }
 
-void pool_max(const PoolTask& t) {
+[[maybe_unused]] void pool_max(const PoolTask& t) {
     if (t.is_signed)
         pool_max_pixels<true>(t);
     else
@@ -381,7 +368,7 @@ inline void pool_sum_pixels(const PoolTask& t) {
     }
 }
 
-void pool_sum(const PoolTask& t) {
+[[maybe_unused]] void pool_sum(const PoolTask& t) {
     if (t.is_signed)
         pool_sum_pixels<true>(t);
     else

@@ -53,21 +53,29 @@ constexpr TypeRule kTypeRules[] = {
     {OpKind::Clz, 4, 4},       {OpKind::Shr, 4, 7},       {OpKind::Shl, 4, 4},
 };
 
-Result<void> check_types(const Operation& op) {
-    const TypeRule* rule = std::find_if(std::begin(kTypeRules), std::end(kTypeRules),
-                                        [&](const TypeRule& r) { return r.kind == op.kind; });
-    const unsigned ifm_bits = op.ifm.type.bytes * 8u, ofm_bits = op.ofm.type.bytes * 8u;
-    if ((rule->ifm & op.ifm.type.bytes) == 0)
+const TypeRule& type_rule(OpKind kind) {
+    return *std::find_if(std::begin(kTypeRules), std::end(kTypeRules),
+                         [&](const TypeRule& r) { return r.kind == kind; });
+}
+
+Result<void> check_input_types(const Operation& op) {
+    const unsigned ifm_bits = op.ifm.type.bytes * 8u;
+    if ((type_rule(op.kind).ifm & op.ifm.type.bytes) == 0)
         return illegal(op, "command stream offset {}: {} does not read {}-bit elements", ifm_bits);
-    if ((rule->ofm & op.ofm.type.bytes) == 0)
-        return illegal(op, "command stream offset {}: {} does not write {}-bit elements", ofm_bits);
-    if (op.ifm.type.bytes == 4 && !op.ifm.type.is_signed)
-        return illegal(op, "command stream offset {}: {} reads unsigned {}-bit elements", ifm_bits);
     if (has_ifm2(op.kind) && op.ifm2.type.bytes != op.ifm.type.bytes)
         return illegal(op, "command stream offset {}: {} has operands of {} and {} bits", ifm_bits,
                        op.ifm2.type.bytes * 8u);
     if (op.kind == OpKind::ReduceSum && op.ifm.type.bytes == 4 && op.ifm.layout == Layout::Nhcwb16)
         return illegal(op, "command stream offset {}: {} reads 32-bit elements in bricks, only NHWC is possible");
+    return {};
+}
+
+Result<void> check_types(const Operation& op) {
+    const unsigned ifm_bits = op.ifm.type.bytes * 8u, ofm_bits = op.ofm.type.bytes * 8u;
+    if ((type_rule(op.kind).ofm & op.ofm.type.bytes) == 0)
+        return illegal(op, "command stream offset {}: {} does not write {}-bit elements", ofm_bits);
+    if (op.ifm.type.bytes == 4 && !op.ifm.type.is_signed)
+        return illegal(op, "command stream offset {}: {} reads unsigned {}-bit elements", ifm_bits);
     if (op.acc_format == AccFormat::Fp16) return illegal(op, "command stream offset {}: {} asks for fp16 accumulators");
     if (op.acc_format == AccFormat::Int40 && !is_elementwise(op.kind) && op.ifm.type.bytes != 2)
         return illegal(
@@ -76,14 +84,19 @@ Result<void> check_types(const Operation& op) {
     return {};
 }
 
+Result<void> check_kernel_size(const Operation& op) {
+    const std::uint64_t kh = op.kernel.dilated_height(), kw = op.kernel.dilated_width();
+    const bool pool = !has_weights(op.kind);
+    const std::uint32_t max_height = pool ? 256 : 64, max_area = pool ? 65536 : 4096;
+    if (kh > max_height || kh * kw > max_area)
+        return illegal(op, "command stream offset {}: {} has a kernel of {} x {}, at most height {} is possible", kh,
+                       kw, max_height);
+    return {};
+}
+
 Result<void> check_window(const Operation& op) {
     const Kernel& k = op.kernel;
     const std::uint32_t kh = k.dilated_height(), kw = k.dilated_width();
-    const bool pool = !has_weights(op.kind);
-    const std::uint32_t max_height = pool ? 256 : 64, max_area = pool ? 65536 : 4096;
-    if (kh > max_height || std::uint64_t{kh} * kw > max_area)
-        return illegal(op, "command stream offset {}: {} has a kernel of {} x {}, at most height {} is possible", kh,
-                       kw, max_height);
     if (k.stride_x > 4 || k.stride_y > 4)
         return illegal(op, "command stream offset {}: {} has strides {} x {}, at most 4 is possible",
                        unsigned{k.stride_y}, unsigned{k.stride_x});
@@ -100,7 +113,15 @@ Result<void> check_window(const Operation& op) {
     return {};
 }
 
-Result<void> check_weights(const Operation& op, const Hardware& hardware) {
+Result<void> check_weight_ranges(const Operation& op) {
+    for (unsigned core = 0; core < op.cores; ++core)
+        if (op.weights[core].offset % 16 != 0 || op.weights[core].size % 16 != 0)
+            return illegal(op, "command stream offset {}: {}: weights at {}, {} bytes: both must be multiples of 16",
+                           hex(op.weights[core].offset), op.weights[core].size);
+    return {};
+}
+
+Result<void> check_weights(const Operation& op) {
     for (unsigned core = 0; core < op.cores; ++core) {
         const Range& w = op.weights[core];
         const Range& s = op.scales[core];
@@ -108,9 +129,6 @@ Result<void> check_weights(const Operation& op, const Hardware& hardware) {
             if (core == 0) return illegal(op, "command stream offset {}: {} has no weights");
             continue;  // that core idles
         }
-        if (w.offset % 16 != 0 || w.size % 16 != 0)
-            return illegal(op, "command stream offset {}: {}: weights at {}, {} bytes: both must be multiples of 16",
-                           hex(w.offset), w.size);
         if (op.ofm_global_scale) continue;
         if (s.offset % 16 != 0)
             return illegal(op, "command stream offset {}: {}: scale records at {}, no multiple of 16", hex(s.offset));
@@ -120,9 +138,6 @@ Result<void> check_weights(const Operation& op, const Hardware& hardware) {
             return illegal(op, "command stream offset {}: {}: {} bytes of scale records for {} channels, wanted {}",
                            s.size, channels, wanted);
     }
-    if (op.cores > hardware.cores)
-        return illegal(op, "command stream offset {}: {} asks for {} cores, {} has {}", unsigned{op.cores},
-                       hardware.name, unsigned{hardware.cores});
     return {};
 }
 
@@ -179,10 +194,10 @@ Result<void> check_shram(const Operation& op, const Hardware& hardware) {
 }
 
 Result<void> check_kernel(const Operation& op, const Hardware& hardware) {
+    TRY(check_operands(op, hardware));
     TRY(check_types(op));
-    TRY(check_alignment(op));
     if (!is_elementwise(op.kind)) TRY(check_window(op));
-    if (has_weights(op.kind)) TRY(check_weights(op, hardware));
+    if (has_weights(op.kind)) TRY(check_weights(op));
     TRY(check_activation(op));
     return check_shram(op, hardware);
 }
@@ -216,10 +231,16 @@ Result<void> check_dma(const Operation& op, const Hardware& hardware) {
 
 }  // namespace
 
-Result<void> check_alignment(const Operation& op) {
+Result<void> check_operands(const Operation& op, const Hardware& hardware) {
+    if (op.cores > hardware.cores)
+        return illegal(op, "command stream offset {}: {} asks for {} cores, {} has {}", unsigned{op.cores},
+                       hardware.name, unsigned{hardware.cores});
+    TRY(check_input_types(op));
     TRY(check_map(op, op.ifm, "IFM"));
     if (has_ifm2(op.kind) && !op.ifm2_is_scalar) TRY(check_map(op, op.ifm2, "IFM2"));
-    return check_map(op, op.ofm, "OFM");
+    TRY(check_map(op, op.ofm, "OFM"));
+    if (!is_elementwise(op.kind)) TRY(check_kernel_size(op));
+    return has_weights(op.kind) ? check_weight_ranges(op) : Result<void>();
 }
 
 Result<void> check(const Operation& op, const Hardware& hardware) {

@@ -13,8 +13,9 @@ namespace talpa::npu {
 /// nothing. It looks at the operation alone: not at memory sizes (scan), not at its neighbours (hazards).
 [[nodiscard]] Result<void> check(const Operation& op, const Hardware& hardware = kU65_256);
 
-/// The part of it about addresses: bases and strides of every feature map that the operation touches are multiples of
-/// 16 (bricks) or of the element size. What a misaligned map reads or writes is known for no hardware.
-[[nodiscard]] Result<void> check_alignment(const Operation& op);
+/// Of a kernel operation the part of it that says what there is to compute: precisions of the inputs, cores, the
+/// kernel's extent, and addresses (bases and strides of every feature map are multiples of 16 for bricks, else of the
+/// element size; weights of 16). What hardware makes of anything else is not known.
+[[nodiscard]] Result<void> check_operands(const Operation& op, const Hardware& hardware = kU65_256);
 
 }  // namespace talpa::npu

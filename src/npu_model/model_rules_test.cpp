@@ -134,12 +134,11 @@ TEST(ModelRules, illegal_programs_are_refused) {
         void (*damage)(Operation&);
     };
     for (const Case& c :
-         {Case{"CLZ with an IFM of 8 bits, it takes 32", OpKind::Clz, [](Operation&) {}},
-          Case{"LRELU with an IFM of 32 bits, it takes 8 or 16", OpKind::Lrelu,
+         {Case{"CLZ does not read 8-bit elements", OpKind::Clz, [](Operation&) {}},
+          Case{"LRELU does not read 32-bit elements", OpKind::Lrelu,
                [](Operation& op) { op.ifm = op.ofm = testing::dense_map(4, 4, 8, testing::kInt32); }},
-          Case{"ADD of an IFM with 8 bits and an IFM2 with 16", OpKind::Add,
-               [](Operation& op) { op.ifm2.type = testing::kInt16; }},
-          Case{"POOL_MAX with a kernel of 300 x 1, at most 256 high", OpKind::MaxPool,
+          Case{"ADD has operands of 8 and 16 bits", OpKind::Add, [](Operation& op) { op.ifm2.type = testing::kInt16; }},
+          Case{"POOL_MAX has a kernel of 300 x 1, at most height 256 is possible", OpKind::MaxPool,
                [](Operation& op) { op.kernel.height = 300; }},
           Case{"ADD: OFM base 0x808 is no multiple of 16", OpKind::Add,
                [](Operation& op) {
@@ -159,7 +158,7 @@ TEST(ModelRules, illegal_programs_are_refused) {
                    op.activation.function = npu::Activation::Function::Lut;
                    op.activation.lut_slot = 5;
                }},
-          Case{"ADD on 2 cores, the ethos-u65-256 has 1", OpKind::Add, [](Operation& op) { op.cores = 2; }}}) {
+          Case{"ADD asks for 2 cores, ethos-u65-256 has 1", OpKind::Add, [](Operation& op) { op.cores = 2; }}}) {
         Operation op = simple_operation(c.kind);
         c.damage(op);
         SmallProgram p = program(op);

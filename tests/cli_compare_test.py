@@ -78,6 +78,15 @@ def main():
         ran = talpa("compare", PROGRAM, "--input", RESNET / "in0.bin", "--against", recorded)
         check.equal(ran.status, 2, "a recorded output of another size is trouble")
         check.that("12288 bytes" in ran.err, ran.err)
+        check.equal(ran.err.count(str(PROGRAM)), ran.err.count("resnet8_random.pte"), ran.err)
+        shutil.copy(RESNET / "out0.bin", recorded / "out0.bin")
+        shutil.copy(RESNET / "out0.bin", recorded / "out1.bin")
+        ran = talpa("compare", PROGRAM, "--input", RESNET / "in0.bin", "--against", recorded)
+        check.equal(ran.status, 1, f"a recorded output too many: {ran.out}{ran.err}")
+        check.that("output 1: different" in ran.out and "out1.bin is recorded, and the program has 1 tensor outputs" in ran.out, ran.out)
+        (folder / "cut.pte").write_bytes(PROGRAM.read_bytes()[:1000])
+        ran = talpa("compare", folder / "cut.pte", "--input", RESNET / "in0.bin", "--against", RESNET)
+        check.equal((ran.status, ran.err.count("cut.pte")), (2, 1), f"the program is named once: {ran.err}")
     check.finish()
 
 

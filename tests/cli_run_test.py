@@ -50,7 +50,8 @@ def check_json(check, folder):
     check.equal([t["class"] for t in document["top"]], ranked[:3], "classes in order")
     check.that(abs(sum(t["probability"] for t in json.loads(talpa("run", RESNET, "--input", RESNET.parent / "in0.bin", "--json", "--top", "10").out)["top"]) - 1) < 1e-6,
                "probabilities sum to 1")
-    check.equal(document["outputs"], [{"shape": [1, 10], "dtype": "float32", "file": str(folder / "json" / "out0.bin")}], "outputs")
+    check.equal(document["outputs"], [{"shape": [1, 10], "dtype": "float32", "order": "C", "dim_order": [0, 1],
+                                       "file": str(folder / "json" / "out0.bin")}], "outputs")
     latency = document["latency_ms"]
     check.that(latency["min"] <= latency["median"] <= latency["p90"] <= latency["max"], f"latency in order: {latency}")
     check.that(document["npu_cycles"] is None or document["npu_cycles"] > 0, "npu_cycles")
@@ -69,6 +70,53 @@ def check_json(check, folder):
     check.that("30 runs: min" in ran.out and "p90" in ran.out and "#" in ran.out, f"the distribution of repeated runs: {ran.out}")
 
 
+def check_bad_pictures(check, folder):
+    """One bad picture among several: the others' results are shown and written, and the status says that something failed."""
+    good, bad, none = IMAGES / "red.jpg", folder / "bad.jpg", folder / "none.jpg"
+    bad.write_bytes(good.read_bytes()[:300])
+    out = folder / "some"
+    ran = talpa("run", RESNET, "--image", good, bad, none, IMAGES / "png.png", "--json", "--output-dir", out)
+    check.equal(ran.status, 1, f"two of four pictures are bad: {ran.err}")
+    results = json.loads(ran.out)["results"]
+    check.equal([r["image"] for r in results], [str(p) for p in (good, bad, none, IMAGES / "png.png")], "a result for each picture")
+    check.equal([sorted(r) for r in results[1:3]], [["error", "image"]] * 2, "what failed has an error")
+    check.that("cut short" in results[1]["error"] and "No such file" in results[2]["error"], f"errors: {results[1:3]}")
+    alone = json.loads(talpa("run", RESNET, "--image", IMAGES / "png.png", "--json").out)
+    check.equal(results[3]["top"], alone["top"], "the picture behind the bad ones")
+    check.equal(sorted(p.name for p in out.iterdir()), ["png.png", "red.jpg"], "folders of those with results")
+    for text in ("bad.jpg", "none.jpg", "2 of 4 pictures have no result"):
+        check.that(text in ran.err, f"'{text}': {ran.err}")
+    ran = talpa("run", RESNET, "--image", good, bad)
+    check.equal(ran.status, 1, "the same for a person")
+    check.that("red.jpg" in ran.out and "bad.jpg" not in ran.out, ran.out)
+
+
+def check_not_a_number(check, folder):
+    """Scores that are no numbers: an error, and all outputs are there to be looked at, or none."""
+    program, nan = VARIANTS / "lin_dyn.pte", folder / "nan.bin"
+    nan.write_bytes(struct.pack("<f", float("nan")) * 5)  # one row
+    ran = talpa("run", program, "--input", nan, "--output-dir", folder / "nan")
+    check.equal(ran.status, 1, f"scores that are no numbers: {ran.out}")
+    check.that("the score of class 0 is nan" in ran.err, ran.err)
+    check.that((folder / "nan" / "out0.bin").exists(), "the outputs are written all the same")
+
+
+def check_order(check, folder):
+    """A channels-last program takes and gives raw tensors in C order of their shapes."""
+    program = VARIANTS / "two_cl.pte"
+    expected = (VARIANTS / "two_cl.out0.bin").read_bytes()
+    ran = talpa("run", program, "--input", VARIANTS / "two_cl.in0.bin", "--json", "--output-dir", folder / "order")
+    check.equal(ran.status, 0, f"channels last: {ran.err}")
+    got = (folder / "order" / "out0.bin").read_bytes()
+    count = len(expected) // 4
+    pairs = list(zip(struct.unpack(f"<{count}f", got), struct.unpack(f"<{count}f", expected)))
+    spread = max(e for _, e in pairs) - min(e for _, e in pairs)
+    worst = max(abs(g - e) for g, e in pairs)
+    check.that(worst < spread / 50, f"channels last: differs by {worst} of a spread of {spread}")
+    ran = talpa("compare", program, "--input", VARIANTS / "two_cl.in0.bin", "--against", program)
+    check.equal(ran.status, 0, ran.out + ran.err)
+
+
 def check_labels(check, folder):
     labels = folder / "labels.txt"
     labels.write_text("".join(f"name {i}\n" for i in range(10)))
@@ -81,6 +129,10 @@ def check_labels(check, folder):
     check.that("has 9 labels, and the output has 10 classes" in few.err and "--label-offset -1" in few.err, few.err)
     shifted = json.loads(talpa(*raw, "--labels", labels, "--label-offset", "-1").out)["top"][0]["label"]
     check.equal(shifted, f"name {best - 1}" if best > 0 else None, "a shifted label")
+    for offset in (-10, -1000000, 5):
+        nonsense = talpa(*raw, "--labels", labels, "--label-offset", offset)
+        check.equal(nonsense.status, 1, f"label offset {offset}: {nonsense.out}")
+        check.that(f"label offset {'of ' if offset < 0 else ''}{offset}" in nonsense.err, nonsense.err)
 
 
 def bad_inputs(folder):
@@ -127,9 +179,30 @@ def bad_inputs(folder):
     yield "400 megapixels", ("run", RESNET, "--image", IMAGES / "huge.png"), 1, "20000 x 20000 pixels, more than the limit"
     yield "a picture for two inputs", ("run", GOLDEN / "ops" / "add_same" / "add_same.pte", "--image", IMAGES / "red.jpg"), 1, "more than one input"
     yield "a picture for a vector", ("run", GOLDEN / "ops" / "linear" / "linear.pte", "--image", IMAGES / "red.jpg"), 1, "is no picture"
-    yield "a std of 0", ("run", RESNET, "--image", IMAGES / "red.jpg", "--std", "0"), 1, "standard deviation of 0"
-    yield "a std of 0, int8", ("run", INT8, "--image", IMAGES / "red.jpg", "--std", "0"), 1, "standard deviation of 0"
-    yield "an empty range", ("run", RESNET, "--image", IMAGES / "red.jpg", "--range", "1,1"), 1, "holds nothing"
+    for what, option, value, status, wanted in (
+            ("a std of 0", "--std", "0", 2, "standard deviation of 0"), ("a std of 0 for green", "--std", "1,0,1", 2, "standard deviation of 0"),
+            ("an empty range", "--range", "1,1", 2, "holds nothing"), ("a range upside down", "--range", "1,-1", 2, "holds nothing"),
+            ("a range of nan", "--range", "nan,1", 2, "--range takes 2 numbers"), ("a range beyond float32", "--range", "0,1e39", 2, "--range takes 2 numbers"),
+            ("a range that overflows", "--range", "-3e38,3e38", 1, "gives values beyond 1e+30"), ("a std that overflows", "--std", "1e-38", 1, "gives values beyond 1e+30")):
+        for program in (RESNET, INT8):
+            yield f"{what}, {program.stem}", ("run", program, "--image", IMAGES / "red.jpg", f"{option}={value}"), status, wanted
+    half = folder / "half.pte"
+    half.write_bytes(RESNET.read_bytes()[: RESNET.stat().st_size // 2])
+    tflite = folder / "model.tflite.bin"
+    tflite.write_bytes(b"\x1c\0\0\0TFL3" + b"\0" * 100)
+    sparse = folder / "sparse.bin"
+    with sparse.open("wb") as file:
+        file.truncate(5 << 30)
+    yield "half a program", ("run", half, *raw), 1, "only a part of the file is here"
+    yield "half a program, inspected", ("inspect", half), 1, "only a part of the file is here"
+    yield "a TFLite model", ("run", tflite, *raw), 1, "it is a TensorFlow Lite model (.tflite); talpa compile makes a program of it"
+    yield "talpa itself", ("inspect", TALPA_PROGRAM), 1, "it is an ELF file"
+    yield "a picture as program", ("run", IMAGES / "red.jpg", *raw), 1, "pictures are given with --image"
+    for what, arguments in (("program", ("/dev/zero", *raw)), ("input", (RESNET, "--input", "/dev/zero")), ("picture", (RESNET, "--image", "/dev/zero")),
+                            ("data file", (RESNET, *raw, "--data", "/dev/zero")), ("list of labels", (RESNET, *raw, "--labels", "/dev/zero"))):
+        yield f"an endless {what}", ("run", *arguments), 1, "/dev/zero is larger than the limit of"
+    yield "a huge program", ("run", sparse, *raw), 1, "has 5368709120 bytes, more than the limit of 4294967296"
+    yield "a huge input", ("run", RESNET, "--input", sparse), 1, "has 5368709120 bytes, more than the limit of 4294967296"
     yield "output folder under a file", ("run", RESNET, *raw, "--output-dir", text / "x"), 1, "cannot make the folder"
     yield "another NPU's program", ("run", VARIANTS / "two_u85.pte", "--input", VARIANTS / "two.in0.bin"), 1, "two_u85.pte"
 
@@ -172,6 +245,10 @@ def check_manners(check, folder):
                    "--mean", "--std", "--range", "--strict", "--json", "Examples:"):
         check.that(option in help_text.out, f"run --help shows {option}")
     check.that(talpa("--version").out.startswith("talpa "), "version")
+    check.that("Examples:\n  talpa run " in talpa("--help").out, "talpa --help has examples")
+    for arguments in ("--help", "--version", "run --help"):
+        closed = subprocess.run(["bash", "-c", f"exec {TALPA_PROGRAM} {arguments} >&-"], stderr=subprocess.PIPE, check=False)
+        check.equal((closed.returncode, b"cannot write to standard output" in closed.stderr), (1, True), f"{arguments} to nowhere: {closed.stderr}")
     raw = ("run", RESNET, "--input", RESNET.parent / "in0.bin")
     check.that("\x1b" not in talpa(*raw).out, "no colour in a pipe")
     with open("/dev/full", "w") as full:
@@ -212,7 +289,7 @@ def check_terminal(check):
     check.that(b"\x1b[" not in on_terminal(TERM="dumb"), "a dumb terminal")
 
 
-def check_completion(check):
+def check_completion(check, folder):
     for shell in ("bash", "zsh", "fish"):
         script = talpa("completion", shell)
         check.equal(script.status, 0, f"completion {shell}")
@@ -220,16 +297,20 @@ def check_completion(check):
             check.that(word in script.out, f"{shell} completes {word}")
     check.equal(talpa("completion", "tcsh").status, 2, "another shell")
 
-    def bash(line):
+    def bash(line, cwd=RESNET.parent):
         words = line.split(" ")
         code = (f"source <({TALPA_PROGRAM} completion bash); COMP_WORDS=({' '.join(repr(w) for w in words)}); COMP_CWORD={len(words) - 1}; "
                 "compopt() { :; }; _talpa; printf '%s\\n' \"${COMPREPLY[@]}\"")
-        return subprocess.run(["bash", "-c", code], stdout=subprocess.PIPE, text=True, check=True, cwd=RESNET.parent).stdout.split()
+        return subprocess.run(["bash", "-c", code], stdout=subprocess.PIPE, text=True, check=True, cwd=cwd).stdout.splitlines()
 
     check.that({"run", "compare", "completion"} <= set(bash("talpa ")), "bash completes commands")
     check.equal(bash("talpa run --lab"), ["--labels", "--label-offset"], "bash completes options")
     check.that("in0.bin" in bash("talpa run --input i"), "bash completes files")
     check.equal(bash("talpa completion f"), ["fish"], "bash completes words")
+    (folder / "completion" / "two words").mkdir(parents=True)
+    (folder / "completion" / "my cat.jpg").write_bytes(b"")
+    check.equal(bash("talpa run --image my", folder / "completion"), ["my cat.jpg"], "a file name with a space is one word")
+    check.equal(bash("talpa run --output-dir t", folder / "completion"), ["two words"], "a folder with a space is one word")
 
 
 def check_first_round_of_breaking(check, folder):
@@ -262,12 +343,15 @@ def main():
         check_golden(check, folder / "golden")
         check_json(check, folder)
         check_labels(check, folder)
+        check_bad_pictures(check, folder)
+        check_not_a_number(check, folder)
+        check_order(check, folder)
         check_errors(check, folder)
         check_strict(check, folder)
         check_first_round_of_breaking(check, folder)
         check_manners(check, folder)
         check_terminal(check)
-        check_completion(check)
+        check_completion(check, folder)
         check_costs(check)
         left = [p for p in folder.rglob("*") if p.suffix not in (".bin", ".pte", ".txt", ".jpg") and p.is_file()]
         check.equal(left, [], "no temporary files are left")

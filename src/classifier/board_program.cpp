@@ -104,8 +104,9 @@ link::host::BoardResult<RunResult> run_on_board(link::host::RunnerClient& client
             return link::host::board_failure(link::host::BoardFault::BadReply,
                                              "the runner's output {} has {} bytes, the program's {}", i, bytes.size(),
                                              port.size_bytes);
-        TRY(add_output(result, port, bytes, options.top, labels, options.output_folder));
+        TRY(add_output(result, port, bytes, options.top, labels));
     }
+    TRY(finish_outputs(result, options.output_folder));
     result.runs_ms = {answer.run_ms};
     result.npu_cycles = answer.times.npu_cycles;
     result.cycles_measured = true;

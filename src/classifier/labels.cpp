@@ -43,6 +43,10 @@ host::Result<Labels> Labels::read(const std::filesystem::path& path, std::int64_
 
 host::Result<void> Labels::check_enough_for(std::size_t classes) const {
     const auto needed = static_cast<std::int64_t>(classes) + offset_;
+    if (needed <= 0)
+        return host::failure(ErrorCode::InvalidArgument,
+                             "with a label offset of {} none of the {} classes has a label in {}", offset_, classes,
+                             path_.string());
     if (std::cmp_less_equal(needed, lines_.size())) return {};
     std::string hint = "is it the label file of this network?";
     if (offset_ == 0 && lines_.size() + 1 == classes)

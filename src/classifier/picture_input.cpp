@@ -104,6 +104,9 @@ Limits limits_of(image::Element element) {
     }
 }
 
+/// Of a normalised value: far beyond what any network takes, and far from where float32 overflows.
+constexpr double kLargest = 1e30;
+
 /// Scale and zero point for an integer type that spans the normalised range of all channels.
 void assume_scale(image::PreprocessSpec& spec) {
     double low = 0, high = 0;
@@ -143,6 +146,15 @@ host::Result<std::vector<float>> parse_numbers(std::string_view flag, std::strin
     return numbers;
 }
 
+host::Result<void> check(const NormalisationFlags& flags) {
+    if (std::ranges::find(flags.std, 0.0F) != flags.std.end())
+        return host::failure(ErrorCode::InvalidArgument, "--std: nothing can be divided by a standard deviation of 0");
+    if (!flags.range.empty() && !(flags.range[0] < flags.range[1]))
+        return host::failure(ErrorCode::InvalidArgument, "--range: {} to {} holds nothing", flags.range[0],
+                             flags.range[1]);
+    return {};
+}
+
 host::Result<PictureInput> picture_input(const pte::Program& program, std::string_view method, std::uint32_t index,
                                          const PortInfo& port, const NormalisationFlags& flags) {
     PictureInput input;
@@ -166,6 +178,12 @@ host::Result<PictureInput> picture_input(const pte::Program& program, std::strin
     if (!std.empty()) spec.std = per_channel(std);
     if (!(spec.low < spec.high))
         return host::failure(ErrorCode::InvalidArgument, "a range of {} to {} holds nothing", spec.low, spec.high);
+    for (unsigned c = 0; c < 3; ++c)
+        for (const float end : {spec.low, spec.high})
+            if (spec.std[c] != 0 && !(std::abs((double{end} - spec.mean[c]) / spec.std[c]) <= kLargest))
+                return host::failure(ErrorCode::InvalidArgument,
+                                     "a range of {} to {} with mean {} and std {} gives values beyond {}", spec.low,
+                                     spec.high, spec.mean[c], spec.std[c], kLargest);
 
     const std::uint32_t crop = std::max(spec.width, spec.height);
     spec.shorter_side = image::usual_shorter_side(crop);

@@ -18,6 +18,8 @@ namespace talpa::classifier {
 struct NormalisationFlags {
     std::vector<float> mean, std, range;
 };
+/// Numbers that no picture can be scaled by: a std of 0, an empty range. InvalidArgument names the flag.
+[[nodiscard]] host::Result<void> check(const NormalisationFlags& flags);
 /// "0.485,0.456,0.406" with `allowed` counts of numbers. InvalidArgument names the flag.
 [[nodiscard]] host::Result<std::vector<float>> parse_numbers(std::string_view flag, std::string_view text,
                                                              std::span<const std::size_t> allowed);

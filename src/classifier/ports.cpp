@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/host/file.h"
+#include "runtime/host/c_order.h"
 
 namespace talpa::classifier {
 
@@ -20,24 +23,41 @@ host::Result<std::uint32_t> picture_port(const runtime::host::Session& session) 
     return *found;
 }
 
-host::Result<void> add_output(RunResult& result, const runtime::host::PortInfo& port, Bytes bytes, std::size_t top,
-                              const Labels& labels, const std::optional<std::filesystem::path>& folder) {
-    OutputFile file{.shape = port.sizes, .dtype = std::string(runtime::scalar_name(port.type)), .file = {}};
-    if (folder) {
-        const std::filesystem::path path = *folder / fmt::format("out{}.bin", result.outputs.size());
-        TRY(host::write_file(path, bytes));
-        file.file = path.string();
-    }
+host::Result<void> add_output(RunResult& result, const runtime::host::PortInfo& port, Bytes stored, std::size_t top,
+                              const Labels& labels) {
     const std::size_t index = result.outputs.size();
-    result.outputs.push_back(std::move(file));
-    if (result.classification) return {};
-    Output output{.type = port.type, .shape = port.sizes, .bytes = bytes, .quantization = {}};
+    std::uint64_t bytes = scalar_size(port.type);
+    for (const std::int32_t side : port.sizes) bytes *= static_cast<std::uint64_t>(std::max(side, 0));
+    if (port.dim_order.size() != port.sizes.size() || bytes != stored.size())  // of the board the shape is hearsay
+        return host::failure(ErrorCode::InvalidArgument, "output {} is {}, and has {} bytes", index, port.describe(),
+                             stored.size());
+    const OutputFile& file = result.outputs.emplace_back(
+        port.sizes, port.dim_order, std::string(runtime::scalar_name(port.type)),
+        runtime::host::to_c_order(stored, scalar_size(port.type), port.dim_order, port.sizes), std::string());
+    if (result.classification || result.not_ranked) return {};
+    Output output{.type = port.type, .shape = port.sizes, .bytes = file.bytes, .quantization = {}};
     if (port.quantization && port.quantization->scale > 0)
         output.quantization =
             Quantization{port.quantization->scale, static_cast<std::int32_t>(port.quantization->zero_point)};
     if (!is_classification(output)) return {};
-    TRY_ASSIGN(result.classification, host::with_context(classify(output, top), fmt::format("output {}", index)));
+    auto ranked = host::with_context(classify(output, top), fmt::format("output {}", index));
+    if (!ranked) {
+        result.not_ranked = std::move(ranked.error());
+        return {};
+    }
+    result.classification = std::move(*ranked);
     if (!labels.empty()) TRY(labels.check_enough_for(result.classification->classes));
+    return {};
+}
+
+host::Result<void> finish_outputs(RunResult& result, const std::optional<std::filesystem::path>& folder) {
+    for (std::size_t i = 0; folder && i < result.outputs.size(); ++i) {
+        const std::filesystem::path path = *folder / fmt::format("out{}.bin", i);
+        TRY(host::write_file(path, result.outputs[i].bytes));
+        result.outputs[i].file = path.string();
+    }
+    for (OutputFile& output : result.outputs) output.bytes = {};
+    if (result.not_ranked) return std::unexpected(*result.not_ranked);
     return {};
 }
 

@@ -15,10 +15,13 @@ namespace talpa::classifier {
 /// The only tensor input there is; InvalidArgument when there are more or none.
 [[nodiscard]] host::Result<std::uint32_t> picture_port(const runtime::host::Session& session);
 
-/// Adds a tensor output to the result: written as out0.bin, out1.bin … if there is a folder, and ranked when it is the
-/// first that scores classes. Errors of the file, of the scores, and of labels that are too few.
-[[nodiscard]] host::Result<void> add_output(RunResult& result, const runtime::host::PortInfo& port, Bytes bytes,
-                                            std::size_t top, const Labels& labels,
-                                            const std::optional<std::filesystem::path>& folder);
+/// Adds a tensor output, as the program stores it, to the result; ranks it when it is the first that scores classes.
+/// Errors of labels that do not fit; scores that are no numbers are noted in the result.
+[[nodiscard]] host::Result<void> add_output(RunResult& result, const runtime::host::PortInfo& port, Bytes stored,
+                                            std::size_t top, const Labels& labels);
+
+/// When all are there: writes them as out0.bin, out1.bin … if there is a folder, in C order of their shapes. Errors of
+/// the files; then that of scores that are no numbers: whoever looks for the reason needs the files.
+[[nodiscard]] host::Result<void> finish_outputs(RunResult& result, const std::optional<std::filesystem::path>& folder);
 
 }  // namespace talpa::classifier

@@ -56,12 +56,18 @@ void print_top(std::FILE* to, const Classification& c, const Labels& labels, con
 host::Json to_json(const RunResult& result, const Labels& labels) {
     host::Json json = host::Json::object();
     if (!result.image.empty()) json["image"] = result.image;
+    if (!result.error.empty()) {
+        json["error"] = result.error;
+        return json;
+    }
     json["top"] = result.classification ? top_of(*result.classification, labels) : host::Json::array();
     if (result.classification) json["scores"] = result.classification->scores == Scores::Raw ? "raw" : "probability";
     json["outputs"] = host::Json::array();
     for (const OutputFile& output : result.outputs)
         json["outputs"].push_back({{"shape", output.shape},
                                    {"dtype", output.dtype},
+                                   {"order", "C"},
+                                   {"dim_order", output.dim_order},
                                    {"file", output.file.empty() ? host::Json() : host::Json(output.file)}});
     const Latency latency = latency_of(result.runs_ms);
     json["latency_ms"] = {{"min", latency.min},

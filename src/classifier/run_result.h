@@ -16,12 +16,16 @@ namespace talpa::classifier {
 
 struct OutputFile {
     std::vector<std::int32_t> shape;
+    std::vector<std::uint8_t> dim_order;  ///< how the program stores it
     std::string dtype;
-    std::string file;  ///< where it was written; empty: it was not
+    std::vector<std::uint8_t> bytes;  ///< in C order of the shape, as they are written
+    std::string file;                 ///< where they were written; empty: they were not
 };
 
 struct RunResult {
     std::string image;  ///< empty: raw inputs
+    std::string error;  ///< of a picture that has no result: what went wrong; the rest but `image` is empty then
+    std::optional<host::Error> not_ranked;  ///< why there is no classification of an output that should have one
     std::optional<Classification> classification;
     std::vector<OutputFile> outputs;
     std::vector<double> runs_ms;
@@ -30,8 +34,9 @@ struct RunResult {
     std::vector<std::pair<std::string, double>> phases_ms;  ///< of a run on the board; empty otherwise
 };
 
-/// The document of one input: `image` if there is one, `top`, `scores` (what `probability` is: "probability", or
-/// "raw"), `outputs`, `latency_ms`, `npu_cycles` (null when not known), and of a run on the board `time_ms`.
+/// The document of one input (`image` and `error` where there is no result, else): `image` if there is one, `top`,
+/// `scores` (what `probability` is: "probability", or "raw"), `outputs`, `latency_ms`, `npu_cycles` (null when not
+/// known), and of a run on the board `time_ms`.
 [[nodiscard]] host::Json to_json(const RunResult& result, const Labels& labels);
 
 /// All results: the document itself for one, `results` around several. Text that is no UTF-8 is replaced.

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <iostream>
 #include <new>
 
 #include "base/host/error.h"
@@ -25,13 +26,21 @@ using host::Result;
 
 constexpr const char* kExitFooter = "Exit status: 0 success, 1 the work failed, 2 wrong usage, 130 interrupted.";
 
+constexpr const char* kFooter = R"(Examples:
+  talpa run mobilenet_v2.pte --image cat.jpg --labels imagenet_labels.txt
+  talpa inspect mobilenet_v2.pte --html report.html
+  talpa compare mobilenet_v2.pte --input in0.bin --against expected/
+
+Help on a command: talpa COMMAND --help)";
+
 constexpr const char* kRunFooter = R"(Examples:
   talpa run mobilenet_v2.pte --image cat.jpg --labels imagenet_labels.txt
   talpa run mobilenet_v2.pte --image *.jpg --labels imagenet_labels.txt --top 1 --json
   talpa run model.pte --input in0.bin --output-dir out --repeat 100
 
 Pictures (JPEG, PNG, WebP, GIF, BMP) are turned upright, scaled (shorter side), cropped and normalised to -1..1 unless the program
-or --mean, --std and --range say otherwise. Raw inputs are little-endian data in the program's own types.)";
+or --mean, --std and --range say otherwise. Raw inputs and outputs are little-endian data in the program's own types, in C
+order of the logical shape.)";
 
 constexpr const char* kClassifyFooter = R"(Examples:
   talpa classify cat.jpg --program mobilenet_v2.pte --labels imagenet_labels.txt
@@ -250,7 +259,7 @@ int run_app(int argc, const char* const* argv) {
         "talpa");
     app.set_version_flag("--version", std::string("talpa ") + TALPA_VERSION);
     app.require_subcommand(1);
-    app.footer(std::string("Help on a command: talpa COMMAND --help\n") + kExitFooter);
+    app.footer(std::string(kFooter) + "\n\n" + kExitFooter);
     app.get_formatter()->column_width(32);
     Commands commands;
     add_run(app, commands.run);
@@ -262,7 +271,10 @@ int run_app(int argc, const char* const* argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& help_or_version) {
-        return app.exit(help_or_version);
+        const int status = app.exit(help_or_version);
+        if (!std::cout.flush())
+            return finish(host::failure(ErrorCode::AccessFailed, "cannot write to standard output"), host::kExitFailed);
+        return finish(status, host::kExitFailed);
     } catch (const CLI::ParseError& e) {
         std::string command = "talpa";
         for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();

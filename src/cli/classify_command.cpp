@@ -42,27 +42,24 @@ host::Result<void> classify_on_board(const ClassifyOptions& options) {
     run.top = options.top;
     run.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_s * 1000));
 
-    std::vector<RunResult> results;
-    host::Progress progress("picture", options.images.size());
-    for (const std::string& image : options.images) {
+    const auto run_picture = [&](const std::string& image) -> host::Result<RunResult> {
         TRY_ASSIGN(const auto file, host::MappedFile::open(image));
         TRY_ASSIGN(const auto picture,
                    host::with_context(classifier::prepare_picture(file.bytes(), program.input.spec), image));
         TRY_ASSIGN(run.output_folder, folders.next(image));
         auto result = classifier::run_on_board(client, program, picture, labels, run);
         if (!result) return std::unexpected(result.error().flat().with_context(image));
-        result->image = image;
-        results.push_back(*std::move(result));
-        progress.done(results.size());
-    }
-    progress.clear();
+        return *std::move(result);
+    };
+    TRY_ASSIGN(const std::vector<RunResult> results, run_each(options.images, run_picture));
     if (options.json) {
         fmt::print("{}\n", document_of(results, results.size() > 1, labels));
-        return {};
+        return check_all(results);
     }
     const host::Style style(stdout);
-    for (const RunResult& result : results) print(stdout, result, labels, style);
-    return {};
+    for (const RunResult& result : results)
+        if (result.error.empty()) print(stdout, result, labels, style);
+    return check_all(results);
 }
 
 }  // namespace talpa::cli

@@ -90,9 +90,9 @@ std::vector<std::string> names_of(const std::vector<Command>& commands) {
 std::string bash_reply(Value value, const std::string& words) {
     switch (value) {
         case Value::File:
-            return "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$word\"))";
+            return "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$word\")";
         case Value::Folder:
-            return "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$word\"))";
+            return "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$word\")";
         case Value::Words:
             return fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$word\"))", words);
         case Value::Text:

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/host/terminal.h"
+
 namespace talpa::cli {
 
 namespace fs = std::filesystem;
@@ -18,6 +22,7 @@ host::Result<classifier::NormalisationFlags> normalisation(const PictureOptions&
     if (!options.range.empty()) {
         TRY_ASSIGN(flags.range, classifier::parse_numbers("--range", options.range, kTwo));
     }
+    TRY(check(flags));
     return flags;
 }
 
@@ -37,6 +42,34 @@ host::Result<std::optional<fs::path>> OutputFolders::next(const std::string& ima
         return host::failure(ErrorCode::AccessFailed, "cannot make the folder {}: {}", folder.string(),
                              error.message());
     return folder;
+}
+
+host::Result<std::vector<classifier::RunResult>> run_each(
+    const std::vector<std::string>& images,
+    const std::function<host::Result<classifier::RunResult>(const std::string&)>& run) {
+    std::vector<classifier::RunResult> results;
+    host::Progress progress("picture", images.size());
+    for (const std::string& image : images) {
+        auto result = run(image);
+        if (!result) {
+            if (images.size() == 1) return std::unexpected(std::move(result.error()));
+            progress.clear();
+            host::say(fmt::format("{} {}\n", host::Style(stderr).red("talpa:"), result.error().describe()));
+            classifier::RunResult none;
+            none.error = result.error().describe();
+            result = std::move(none);
+        }
+        result->image = image;
+        results.push_back(*std::move(result));
+        progress.done(results.size());
+    }
+    return results;
+}
+
+host::Result<void> check_all(const std::vector<classifier::RunResult>& results) {
+    const auto failed = std::ranges::count_if(results, [](const auto& result) { return !result.error.empty(); });
+    if (failed == 0) return {};
+    return host::failure(ErrorCode::InvalidPicture, "{} of {} pictures have no result", failed, results.size());
 }
 
 }  // namespace talpa::cli

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/host/error.h"
 #include "classifier/picture_input.h"
+#include "classifier/run_result.h"
 
 namespace talpa::cli {
 
@@ -30,5 +33,13 @@ class OutputFolders {
     bool one_each_;
     std::set<std::string> names_;
 };
+
+/// The pictures one after the other. One bad picture does not take the others' results away: with several it is
+/// reported on standard error at once, and its result has nothing but the error.
+[[nodiscard]] host::Result<std::vector<classifier::RunResult>> run_each(
+    const std::vector<std::string>& images,
+    const std::function<host::Result<classifier::RunResult>(const std::string&)>& run);
+/// InvalidPicture when there are results with nothing but an error.
+[[nodiscard]] host::Result<void> check_all(const std::vector<classifier::RunResult>& results);
 
 }  // namespace talpa::cli

@@ -19,6 +19,7 @@ namespace {
 namespace rt = runtime::host;
 using classifier::add_output;
 using classifier::document_of;
+using classifier::finish_outputs;
 using classifier::Labels;
 using classifier::NormalisationFlags;
 using classifier::picture_input;
@@ -50,14 +51,16 @@ host::Result<std::vector<double>> run_repeatedly(rt::Session& session, std::size
 
 /// The outputs of the last run: written if there is a folder, and the first that scores classes ranked.
 host::Result<RunResult> collect(rt::Session& session, const RunOptions& options, const Labels& labels,
-                                const std::optional<std::filesystem::path>& folder) {
+                                OutputFolders& folders, const std::string& image) {
     RunResult result;
     for (std::uint32_t i = 0; i < session.output_count(); ++i) {
         const rt::PortInfo port = session.output(i);
         if (port.kind != runtime::Value::Kind::Tensor) continue;
         TRY_ASSIGN(const Bytes bytes, session.output_bytes(i));
-        TRY(add_output(result, port, bytes, options.top, labels, folder));
+        TRY(add_output(result, port, bytes, options.top, labels));
     }
+    TRY_ASSIGN(const auto folder, folders.next(image));
+    TRY(finish_outputs(result, folder));
     result.npu_cycles = session.method().npu_cycles();
     return result;
 }
@@ -68,7 +71,8 @@ void print_all(const std::vector<RunResult>& results, const RunOptions& options,
         return;
     }
     const host::Style style(stdout);
-    for (const RunResult& result : results) print(stdout, result, labels, style);
+    for (const RunResult& result : results)
+        if (result.error.empty()) print(stdout, result, labels, style);
 }
 
 }  // namespace
@@ -108,8 +112,7 @@ host::Result<void> run(const RunOptions& options) {
     if (options.images.empty()) {
         TRY_ASSIGN(const inspect::InputFiles inputs, inspect::InputFiles::open(session, options.inputs));
         TRY_ASSIGN(const auto runs_ms, run_repeatedly(session, options.repeat, [&] { return inputs.set(session); }));
-        TRY_ASSIGN(const auto folder, folders.next(""));
-        TRY_ASSIGN(RunResult result, collect(session, options, labels, folder));
+        TRY_ASSIGN(RunResult result, collect(session, options, labels, folders, ""));
         result.runs_ms = runs_ms;
         results.push_back(std::move(result));
     } else {
@@ -118,22 +121,19 @@ host::Result<void> run(const RunOptions& options) {
         TRY_ASSIGN(const PictureInput input,
                    picture_input(session.program(), options.method, port, session.input(port), flags));
         if (!input.note.empty()) host::say(fmt::format("talpa: note: {}\n", input.note));
-        host::Progress progress("picture", options.images.size());
-        for (const std::string& image : options.images) {
+        const auto run_picture = [&](const std::string& image) -> host::Result<RunResult> {
             TRY_ASSIGN(const auto tensor, tensor_of(image, input.spec));
             TRY_ASSIGN(const auto runs_ms,
                        run_repeatedly(session, options.repeat, [&] { return session.set_input(port, tensor); }));
-            TRY_ASSIGN(const auto folder, folders.next(image));
-            TRY_ASSIGN(RunResult result, collect(session, options, labels, folder));
-            result.image = image;
+            TRY_ASSIGN(RunResult result, collect(session, options, labels, folders, image));
             result.runs_ms = runs_ms;
-            results.push_back(std::move(result));
-            progress.done(results.size());
-        }
+            return result;
+        };
+        TRY_ASSIGN(results, run_each(options.images, run_picture));
     }
     operations.clear();
     print_all(results, options, labels);
-    return {};
+    return check_all(results);
 }
 
 }  // namespace talpa::cli

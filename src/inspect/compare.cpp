@@ -64,8 +64,7 @@ host::Result<Ran> run_traced(const ProgramOptions& options, const std::vector<st
     for (std::uint32_t i = 0; i < session.output_count(); ++i) {
         RanOutput output{.port = session.output(i), .bytes = {}, .written_by = writer_of(method, method.outputs()[i])};
         if (output.port.kind != Value::Kind::Tensor) continue;
-        TRY_ASSIGN(const Bytes bytes, session.output_bytes(i));
-        output.bytes.assign(bytes.begin(), bytes.end());
+        TRY_ASSIGN(output.bytes, output_in_c_order(session, i));
         ran.outputs.push_back(std::move(output));
     }
     return ran;
@@ -73,7 +72,9 @@ host::Result<Ran> run_traced(const ProgramOptions& options, const std::vector<st
 
 host::Result<Ran> run_named(const ProgramOptions& options, const std::vector<std::string>& inputs,
                             std::optional<std::size_t> capture = {}) {
-    return host::with_context(run_traced(options, inputs, capture), options.path);
+    auto ran = run_traced(options, inputs, capture);
+    if (ran || ran.error().context.starts_with(options.path)) return ran;  // most errors name the program already
+    return host::with_context(std::move(ran), options.path);
 }
 
 std::vector<OutputComparison> compare_outputs(const Ran& a, const Ran& b) {
@@ -137,12 +138,16 @@ std::optional<Pair> first_difference(const std::vector<TracePoint>& a, const std
     return std::nullopt;
 }
 
-host::Result<std::vector<std::uint8_t>> recorded_output(const std::filesystem::path& folder, const std::string& stem,
-                                                        std::size_t index) {
-    const auto plain = folder / fmt::format("out{}.bin", index),
-               named = folder / fmt::format("{}.out{}.bin", stem, index);
-    const bool use_named = !std::filesystem::exists(plain) && std::filesystem::exists(named);
-    return host::read_file(use_named ? named : plain);
+/// The file that holds output `index`: there, or the one that is missed.
+std::filesystem::path recorded_output(const std::filesystem::path& folder, const std::string& stem, std::size_t index) {
+    auto plain = folder / fmt::format("out{}.bin", index), named = folder / fmt::format("{}.out{}.bin", stem, index);
+    return !std::filesystem::exists(plain) && std::filesystem::exists(named) ? named : plain;
+}
+
+host::Result<Comparison> compared(Comparison comparison) {
+    if (comparison.outputs.empty())
+        return host::failure(ErrorCode::InvalidArgument, "nothing was compared: there are no tensor outputs");
+    return comparison;
 }
 
 }  // namespace
@@ -152,7 +157,7 @@ host::Result<Comparison> compare_programs(const ProgramOptions& a, const Program
     TRY_ASSIGN(const Ran ran_a, run_named(a, inputs));
     TRY_ASSIGN(const Ran ran_b, run_named(b, inputs));
     Comparison comparison{.outputs = compare_outputs(ran_a, ran_b), .first = {}, .note = {}};
-    if (comparison.equal()) return comparison;
+    if (comparison.equal()) return compared(std::move(comparison));
     const auto at = first_difference(ran_a.points, ran_b.points, comparison.note);
     if (!at) return comparison;
     TRY_ASSIGN(const Ran again_a, run_named(a, inputs, at->a));
@@ -177,8 +182,8 @@ host::Result<Comparison> compare_with_recorded(const ProgramOptions& program, co
     Ran recorded;
     const std::string stem = std::filesystem::path(program.path).stem().string();
     for (std::size_t i = 0; i < ran.outputs.size(); ++i) {
-        TRY_ASSIGN(auto bytes,
-                   host::with_context(recorded_output(folder, stem, i), fmt::format("recorded output {}", i)));
+        TRY_ASSIGN(auto bytes, host::with_context(host::read_file(recorded_output(folder, stem, i)),
+                                                  fmt::format("recorded output {}", i)));
         const RanOutput& ours = ran.outputs[i];
         if (bytes.size() != ours.bytes.size())
             return host::failure(ErrorCode::InvalidArgument,
@@ -186,7 +191,17 @@ host::Result<Comparison> compare_with_recorded(const ProgramOptions& program, co
                                  folder.string(), bytes.size(), ours.port.describe(), ours.bytes.size());
         recorded.outputs.push_back({ours.port, std::move(bytes), {}});
     }
-    return Comparison{.outputs = compare_outputs(ran, recorded), .first = {}, .note = {}};
+    Comparison comparison{.outputs = compare_outputs(ran, recorded), .first = {}, .note = {}};
+    for (std::size_t i = ran.outputs.size();; ++i) {
+        const auto surplus = recorded_output(folder, stem, i);
+        if (!std::filesystem::exists(surplus)) break;
+        OutputComparison c;
+        c.index = static_cast<std::uint32_t>(i);
+        c.problem =
+            fmt::format("{} is recorded, and the program has {} tensor outputs", surplus.string(), ran.outputs.size());
+        comparison.outputs.push_back(std::move(c));
+    }
+    return compared(std::move(comparison));
 }
 
 }  // namespace talpa::inspect

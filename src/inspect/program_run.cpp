@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "runtime/host/c_order.h"
 #include "runtime/operators/all.h"
 
 namespace talpa::inspect {
@@ -102,6 +103,10 @@ host::Result<InputFiles> InputFiles::open(const rt::Session& session, const std:
                             fmt::format("{} has {} bytes; input {} is {}, {}{} bytes", paths[i], bytes, i,
                                         port.describe(), port.is_dynamic ? "at most " : "", port.size_bytes),
                             size_hint(port, bytes)));
+        const auto used = bytes == port.size_bytes ? port.sizes : *dynamic_sizes(port, bytes);
+        inputs.stored.push_back(rt::is_c_order(port.dim_order, used)
+                                    ? std::vector<std::uint8_t>()
+                                    : rt::from_c_order(file.bytes(), scalar_size(port.type), port.dim_order, used));
         inputs.files.push_back(std::move(file));
     }
     return inputs;
@@ -113,10 +118,16 @@ host::Result<void> InputFiles::set(rt::Session& session) const {
         const auto port = session.input(tensors[i]);
         const Bytes bytes = files[i].bytes();
         const auto sizes = bytes.size() == port.size_bytes ? std::nullopt : dynamic_sizes(port, bytes.size());
-        TRY(session.set_input(tensors[i], bytes,
+        TRY(session.set_input(tensors[i], stored[i].empty() ? bytes : Bytes(stored[i]),
                               sizes ? std::span<const std::int32_t>(*sizes) : std::span<const std::int32_t>{}));
     }
     return {};
+}
+
+host::Result<std::vector<std::uint8_t>> output_in_c_order(const rt::Session& session, std::uint32_t i) {
+    TRY_ASSIGN(const Bytes stored, session.output_bytes(i));
+    const rt::PortInfo port = session.output(i);
+    return rt::to_c_order(stored, scalar_size(port.type), port.dim_order, port.sizes);
 }
 
 }  // namespace talpa::inspect

@@ -35,7 +35,9 @@ struct OpenProgram {
 
 /// The tensor inputs of a program as files.
 struct InputFiles {
-    std::vector<host::MappedFile> files;
+    std::vector<host::MappedFile> files;  ///< C order of the logical shape
+    /// What each becomes as the program stores it; empty where that is the same.
+    std::vector<std::vector<std::uint8_t>> stored;
 
     /// Opens them and holds number and sizes against the program's inputs: errors name the file, its size, and the type
     /// and shape that the program wants.
@@ -43,5 +45,9 @@ struct InputFiles {
                                                        const std::vector<std::string>& paths);
     [[nodiscard]] host::Result<void> set(runtime::host::Session& session) const;
 };
+
+/// A tensor output of the last run in C order of its logical shape.
+[[nodiscard]] host::Result<std::vector<std::uint8_t>> output_in_c_order(const runtime::host::Session& session,
+                                                                        std::uint32_t i);
 
 }  // namespace talpa::inspect

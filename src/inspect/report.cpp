@@ -7,6 +7,7 @@
 #include "base/host/file.h"
 #include "inspect/delegate_report.h"
 #include "inspect/plan_text.h"
+#include "pte/host/file_hint.h"
 #include "pte/metadata.h"
 
 namespace talpa::inspect {
@@ -116,7 +117,13 @@ host::Result<Report> inspect_bytes(Bytes file, std::string name, const Options& 
     if (!options.memory_mode.empty() &&
         !npu_model::system_config(standard.npu.hardware->name, standard.profile, options.memory_mode))
         return host::failure(ErrorCode::InvalidArgument, "no memory mode is called '{}'", options.memory_mode);
-    TRY_ASSIGN(const pte::Program program, host::with_context(pte::Program::open(file), "reading " + name));
+    const auto opened = pte::Program::open(file);
+    if (!opened) {
+        host::Error error(opened.error());
+        error.hint = pte::host::file_hint(file, error.message);
+        return std::unexpected(std::move(error).with_context("reading " + name));
+    }
+    const pte::Program& program = *opened;
     std::vector<host::MappedFile> mappings;
     std::vector<pte::DataFile> data_files;
     for (const auto& path : options.data_files) {

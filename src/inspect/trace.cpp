@@ -5,6 +5,8 @@
 
 #include <string_view>
 
+#include "runtime/host/c_order.h"
+
 namespace talpa::inspect {
 namespace {
 
@@ -115,9 +117,11 @@ void Tracer::after(const runtime::Step& step) {
 void Tracer::add_value(const std::string& where, const std::string& op, std::size_t argument,
                        const runtime::Tensor& tensor) {
     if (tensor.data == nullptr) return;
-    CapturedTensor copy{.type = tensor.type,
-                        .shape = {tensor.shape().begin(), tensor.shape().end()},
-                        .bytes = {tensor.data, tensor.data + tensor.size_bytes()}};
+    CapturedTensor copy{
+        .type = tensor.type,
+        .shape = {tensor.shape().begin(), tensor.shape().end()},
+        .bytes = runtime::host::to_c_order({tensor.data, tensor.size_bytes()}, scalar_size(tensor.type),
+                                           std::span(tensor.dim_order).first(tensor.rank), tensor.shape())};
     TracePoint point{
         .what = fmt::format("{}, argument {}{}", where, argument, tensor.is_constant ? " (a constant)" : ""),
         .key =

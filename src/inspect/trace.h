@@ -24,7 +24,7 @@ struct TracePoint {
 struct CapturedTensor {
     runtime::ScalarType type = runtime::ScalarType::Int8;
     std::vector<std::int32_t> shape;  ///< of a feature map: height, width, depth
-    std::vector<std::uint8_t> bytes;  ///< of a feature map: NHWC
+    std::vector<std::uint8_t> bytes;  ///< in C order of the shape
 };
 
 class Tracer final : public runtime::Observer {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -53,6 +54,11 @@ Result<int> open_for_reading(const std::filesystem::path& path, struct ::stat& i
     return fd;
 }
 
+std::unexpected<Error> too_large(const std::filesystem::path& path, const struct ::stat& info, std::uint64_t limit) {
+    return failure(ErrorCode::OutOfResources, "{} has {} bytes, more than the limit of {}", path.string(), info.st_size,
+                   limit);
+}
+
 Result<std::vector<std::uint8_t>> read_all(int fd, const std::filesystem::path& path, std::uint64_t limit) {
     std::vector<std::uint8_t> bytes;
     constexpr std::size_t kChunk = 1 << 16;
@@ -78,8 +84,7 @@ Result<std::vector<std::uint8_t>> read_file(const std::filesystem::path& path, s
     TRY_ASSIGN(const int raw, open_for_reading(path, info));
     const Fd fd(raw);
     if (S_ISREG(info.st_mode) && static_cast<std::uint64_t>(info.st_size) > limit_bytes)
-        return failure(ErrorCode::OutOfResources, "{} has {} bytes, more than the limit of {}", path.string(),
-                       info.st_size, limit_bytes);
+        return too_large(path, info, limit_bytes);
     return read_all(fd.get(), path, limit_bytes);
 }
 
@@ -152,11 +157,13 @@ Result<void> write_text(const std::filesystem::path& path, std::string_view text
     return write_file(path, Bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
 }
 
-Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
+Result<MappedFile> MappedFile::open(const std::filesystem::path& path, std::uint64_t limit_bytes) {
     struct ::stat info{};
     TRY_ASSIGN(const int raw, open_for_reading(path, info));
     const Fd fd(raw);
     MappedFile file;
+    if (S_ISREG(info.st_mode) && static_cast<std::uint64_t>(info.st_size) > limit_bytes)
+        return too_large(path, info, limit_bytes);
     if (S_ISREG(info.st_mode) && info.st_size > 0) {
         const auto size = static_cast<std::size_t>(info.st_size);
         void* mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
@@ -167,7 +174,7 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
             return file;
         }
     }
-    TRY_ASSIGN(file.copy_, read_all(fd.get(), path, UINT64_MAX));
+    TRY_ASSIGN(file.copy_, read_all(fd.get(), path, std::min(limit_bytes, kReadLimitBytes)));
     file.bytes_ = file.copy_;
     return file;
 }

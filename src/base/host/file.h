@@ -27,7 +27,11 @@ namespace talpa::host {
 /// A file mapped read-only (page-aligned, so 16-aligned). Falls back to reading what cannot be mapped (pipes, /proc).
 class MappedFile {
   public:
-    [[nodiscard]] static Result<MappedFile> open(const std::filesystem::path& path);
+    static constexpr std::uint64_t kLimitBytes = std::uint64_t{4} << 30;
+    static constexpr std::uint64_t kReadLimitBytes = std::uint64_t{256} << 20;  ///< of what must be read into memory
+    /// OutOfResources when it is larger than `limit_bytes`, or endless as a device may be.
+    [[nodiscard]] static Result<MappedFile> open(const std::filesystem::path& path,
+                                                 std::uint64_t limit_bytes = kLimitBytes);
     MappedFile(MappedFile&& other) noexcept;
     MappedFile& operator=(MappedFile&& other) noexcept;
     MappedFile(const MappedFile&) = delete;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <thread>
 
 namespace talpa::host {
 namespace {
@@ -57,6 +58,27 @@ TEST_F(FileTest, ErrorsNameThePath) {
     EXPECT_EQ(read_file(folder_).error().code, ErrorCode::AccessFailed);
     ASSERT_TRUE(write_text(folder_ / "big", "12345"));
     EXPECT_EQ(read_file(folder_ / "big", 4).error().code, ErrorCode::OutOfResources);
+}
+
+TEST_F(FileTest, EndlessAndHugeFilesAreRefused) {
+    const auto endless = MappedFile::open("/dev/zero", 1 << 20);
+    ASSERT_FALSE(endless);
+    EXPECT_EQ(endless.error().describe(), "/dev/zero is larger than the limit of 1048576 bytes (OutOfResources)");
+    ASSERT_TRUE(write_text(folder_ / "sparse", ""));
+    fs::resize_file(folder_ / "sparse", MappedFile::kLimitBytes + 1);
+    const auto huge = MappedFile::open(folder_ / "sparse");
+    ASSERT_FALSE(huge);
+    EXPECT_EQ(huge.error().code, ErrorCode::OutOfResources);
+    EXPECT_NE(huge.error().message.find("has 4294967297 bytes, more than the limit of 4294967296"), std::string::npos)
+        << huge.error().message;
+}
+
+TEST_F(FileTest, PipesAreReadToTheirEnd) {
+    const fs::path pipe = folder_ / "pipe";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    std::thread writer([&] { std::ofstream(pipe) << std::string(100'000, 'x'); });
+    EXPECT_EQ(MappedFile::open(pipe).value().bytes().size(), 100'000u);
+    writer.join();
 }
 
 TEST_F(FileTest, EmptyFilesAreFiles) {

@@ -64,7 +64,10 @@ class Checker {
     }
 
     [[nodiscard]] bool full() const { return found_.size() >= options_.at_most; }
-    [[nodiscard]] std::vector<Hazard> take() { return std::move(found_); }
+    [[nodiscard]] std::vector<Hazard> take() {
+        if (options_.spent != nullptr) *options_.spent = options_.effort - effort_;
+        return std::move(found_);
+    }
 
     void check(const Operation& op, const npu::RegisterState& registers) {
         check_registers(op, registers);

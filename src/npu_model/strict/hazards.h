@@ -46,6 +46,7 @@ struct HazardOptions {
     /// Runs of bytes to compare exactly; what a stream made to be expensive asks for beyond it is compared by hulls: a
     /// conflict may then be reported where none is, and a read before a write go unseen.
     Effort effort = kDefaultEffort;
+    Effort* spent = nullptr;  ///< if set: receives how much of the effort was used
 };
 
 /// The hazards of a stream, in the order of the operations that go wrong; none: it is safe on that hardware. Errors: a

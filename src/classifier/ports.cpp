@@ -27,7 +27,8 @@ host::Result<void> add_output(RunResult& result, const runtime::host::PortInfo& 
                               const Labels& labels) {
     const std::size_t index = result.outputs.size();
     std::uint64_t bytes = scalar_size(port.type);
-    for (const std::int32_t side : port.sizes) bytes *= static_cast<std::uint64_t>(std::max(side, 0));
+    for (const std::int32_t side : port.sizes)  // whatever is beyond 4 GiB stays there
+        bytes = std::min<std::uint64_t>(bytes, std::uint64_t{1} << 32) * static_cast<std::uint64_t>(std::max(side, 0));
     if (port.dim_order.size() != port.sizes.size() || bytes != stored.size())  // of the board the shape is hearsay
         return host::failure(ErrorCode::InvalidArgument, "output {} is {}, and has {} bytes", index, port.describe(),
                              stored.size());

@@ -1,5 +1,6 @@
 """What the tests of the virtual board share: bringing boards up and down, writing to their files as a shell does."""
 import contextlib
+import json
 import os
 import pathlib
 import shutil
@@ -8,8 +9,8 @@ import sys
 import tempfile
 import time
 
-BUILD = pathlib.Path(os.environ.get("TALPA_BUILD", "build/release"))
-SOURCE = pathlib.Path(os.environ.get("TALPA_SOURCE", "."))
+BUILD = pathlib.Path(os.environ.get("TALPA_BUILD", "build/release")).resolve()
+SOURCE = pathlib.Path(os.environ.get("TALPA_SOURCE", ".")).resolve()
 TALPA = BUILD / "bin" / "talpa"
 FIRMWARE = SOURCE / "build/firmware/executorch_runner_cm33.elf"
 SKIP = 77
@@ -18,6 +19,13 @@ SKIP = 77
 def skip(why):
     print(f"skipped: {why}")
     sys.exit(SKIP)
+
+
+def need_namespaces():
+    up = talpa("board", "up", "--name", "probe")
+    if up.returncode != 0:
+        skip(f"no board here: {up.stderr.strip()}")
+    talpa("board", "down", "--name", "probe")
 
 
 def need_fuse():
@@ -97,6 +105,56 @@ class Board:
         return done.stdout
 
 
+class NamespaceBoard:
+    """A board of its own namespaces."""
+
+    def __init__(self, name, *options):
+        self.name = name
+        done = talpa("board", "up", "--name", name, *options)
+        check(done.returncode == 0, f"board up failed: {done.stderr}")
+
+    def exec(self, *words, **more):
+        words = words if words[0] == "--" else ("--", *words)
+        return talpa("board", "exec", "--name", self.name, *words, **more)
+
+    def sh(self, script):
+        """What the script prints; it must succeed."""
+        done = self.exec("bash", "-c", script)
+        check(done.returncode == 0, f"{script}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def pid(self):
+        return int((boards() / self.name / "pid").read_text())
+
+    def disk(self):
+        return json.loads((boards() / self.name / "board.json").read_text())["disk"]
+
+    def down(self):
+        done = talpa("board", "down", "--name", self.name)
+        check(done.returncode == 0, f"board down failed: {done.stderr}")
+        return done.stdout
+
+
+def namespace_processes(pid):
+    """All processes in the pid namespace whose first is `pid`."""
+    def space(p):
+        try:
+            return os.readlink(f"/proc/{p}/ns/pid")
+        except OSError:
+            return None
+    own = space(pid)
+    return [int(p) for p in os.listdir("/proc") if p.isdigit() and own and space(p) == own]
+
+
+@contextlib.contextmanager
+def namespace_board(name, *options):
+    b = NamespaceBoard(name, *options)
+    try:
+        yield b
+    finally:
+        b.down()
+
+
 def boards():
     return pathlib.Path(os.environ["TALPA_BOARDS"])
 
@@ -111,12 +169,14 @@ def board(*options):
         shutil.rmtree(b.root, ignore_errors=True)
 
 
-def run_all(tests):
+def run_all(tests, namespaces=False):
     """Runs each test with a folder of its own for the boards' state; the exit status."""
     failed = 0
     with tempfile.TemporaryDirectory(prefix="talpa-boards-") as folder:
         os.environ["TALPA_BOARDS"] = folder
         need_fuse()
+        if namespaces:
+            need_namespaces()
         for test in tests:
             try:
                 started = time.monotonic()

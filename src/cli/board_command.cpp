@@ -16,6 +16,7 @@
 #include "base/host/terminal.h"
 #include "board/host/control.h"
 #include "board/host/daemon.h"
+#include "board/host/namespaces.h"
 #include "board/host/options.h"
 
 namespace talpa::cli {
@@ -28,6 +29,14 @@ constexpr const char* kUpFooter = R"(Examples:
   talpa board up --root /tmp/imx93
   echo start > /tmp/imx93/sys/class/remoteproc/remoteproc0/state
   talpa board up --root /tmp/many --remoteproc 50 --startup-delay 0)";
+
+constexpr const char* kExecFooter = R"(Examples:
+  talpa board exec -- cat /sys/class/remoteproc/remoteproc0/name
+  talpa board exec -- sh -c 'cp runner.elf /lib/firmware/ &&
+      echo runner.elf > /sys/class/remoteproc/remoteproc0/firmware && echo start > /sys/class/remoteproc/remoteproc0/state'
+
+The program sees this machine's files, with the board's /sys, /dev, /etc, /usr/local, /var, /run, /lib/firmware and
+/root/.ssh; the working folder stays. Exit status: the program's own; 1 when it cannot be run.)";
 
 constexpr const char* kStatusFooter = R"(Examples:
   talpa board status
@@ -91,14 +100,15 @@ host::Result<board::BoardOptions> up_options(const BoardCommandOptions& o) {
     TRY_ASSIGN(options.kernel, board::parse_kernel(o.kernel));
     TRY_ASSIGN(options.without, board::parse_without(o.without));
     TRY_ASSIGN(options.quirks, board::parse_quirks(o.quirks));
-    if (options.root.empty())
-        return host::failure(ErrorCode::InvalidArgument, "--root DIR says where the board shall serve");
     return options;
 }
 
 void say_up(const BoardRecord& record) {
     fmt::print("The board '{}' is up (pid {}).\n", record.name, record.pid);
-    if (!record.root.empty()) fmt::print("Its files are below {}.\n", record.root.string());
+    if (record.root.empty())
+        fmt::print("Programs on it: talpa board exec --name {} -- COMMAND…\n", record.name);
+    else
+        fmt::print("Its files are below {}.\n", record.root.string());
     fmt::print("Log: talpa board logs --name {0}; end: talpa board down --name {0}\n", record.name);
     std::fflush(stdout);
 }
@@ -112,6 +122,20 @@ host::Result<int> up(const BoardCommandOptions& o) {
     TRY_ASSIGN(const auto record, board::bring_up(options));
     say_up(record);
     return host::kExitSuccess;
+}
+
+/// A program's status is its own: not one of ours.
+host::Result<int> exec(const BoardCommandOptions& o) {
+    TRY_ASSIGN(const auto record, selected(o));
+    if (!record.alive)
+        return std::unexpected(
+            host::Error(ErrorCode::NotFound, fmt::format("the board '{}' is not up", record.name), "talpa board up"));
+    if (!record.root.empty())
+        return std::unexpected(host::Error(
+            ErrorCode::NotSupported,
+            fmt::format("the board '{}' has no namespaces: its files are below {}", record.name, record.root.string()),
+            "talpa board up, without --root, makes a board that programs run on"));
+    return board::run_in_board(record, o.command);
 }
 
 host::Json status_of(const BoardRecord& record) {
@@ -248,6 +272,12 @@ void add_board(CLI::App& app, BoardCommandOptions& o) {
     up->footer(std::string(kUpFooter) + "\n" + words_of(board::without_words(), "--without") +
                words_of(board::quirk_words(), "--quirk") + words_of(board::kernel_words(), "--kernel"));
 
+    CLI::App* exec = board->add_subcommand("exec", "Run a program on a board");
+    add_selection(exec, o);
+    exec->add_option("COMMAND", o.command, "Program and its arguments")->type_name("COMMAND")->required();
+    exec->positionals_at_end();
+    exec->footer(kExecFooter);
+
     CLI::App* status = board->add_subcommand("status", "Show the boards and what runs on them");
     add_selection(status, o);
     status->add_flag("--json", o.json, "Print one JSON document");
@@ -275,6 +305,7 @@ host::Result<void> check(const BoardCommandOptions& o) {
 
 host::Result<int> board_command(const CLI::App& board, const BoardCommandOptions& options) {
     if (board.got_subcommand("up")) return up(options);
+    if (board.got_subcommand("exec")) return exec(options);
     if (board.got_subcommand("status")) return status(options);
     if (board.got_subcommand("logs")) return logs(options);
     return down(options);

@@ -14,7 +14,7 @@ namespace talpa::cli {
 
 struct BoardCommandOptions {
     std::string name, root, kernel = "bsp-6.6", boot;
-    std::vector<std::string> without, quirks;
+    std::vector<std::string> without, quirks, command;
     unsigned remoteprocs = 1, startup_delay_ms = 500, npu_threads = 2;
     std::size_t lines = 0;
     bool foreground = false, json = false, follow = false, all = false;

@@ -55,7 +55,13 @@ void ControlServer::serve() {
     accepting_ = std::thread([this] { accept_all(); });
 }
 
+void ControlServer::abandon() {
+    ::close(fd_);
+    fd_ = -1;
+}
+
 ControlServer::~ControlServer() {
+    if (fd_ < 0) return;
     ::shutdown(fd_, SHUT_RDWR);
     if (accepting_.joinable()) accepting_.join();
     std::unique_lock lock(mutex_);

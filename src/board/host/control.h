@@ -40,6 +40,8 @@ class ControlServer {
     /// Before `serve`. Each call of a handler is on a thread of its own.
     void on(std::string request, Handler handler) { handlers_[std::move(request)] = std::move(handler); }
     void serve();
+    /// After a fork, in the process that does not serve.
+    void abandon();
 
   private:
     explicit ControlServer(int fd) : fd_(fd) {}

@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "board/host/board.h"
 #include "board/host/control.h"
 #include "board/host/log_file.h"
+#include "board/host/namespaces.h"
 
 namespace talpa::board {
 namespace {
@@ -93,15 +95,46 @@ host::Result<BoardPlaces> prepare_root(const fs::path& given) {
     return BoardPlaces{root, root / "sys", root / "dev"};
 }
 
-/// Waits until somebody asks the board to end.
+/// One message from one process to the one that started it: "+" for "up", else "-" and an error.
+void tell(int pipe, const std::string& text) {
+    (void)!::write(pipe, text.data(), text.size());
+    ::close(pipe);
+}
+
+/// Up to `most` bytes, or to the end. Closes the pipe at the end.
+std::string read_all(int pipe, std::size_t most) {
+    std::string text;
+    char c = 0;
+    while (text.size() < most) {
+        const ssize_t n = ::read(pipe, &c, 1);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            ::close(pipe);
+            break;
+        }
+        text += c;
+    }
+    return text;
+}
+
+volatile sig_atomic_t kept_board = 0;
+
+/// Ctrl-C reaches the board by the terminal as well; being told twice does it no harm.
+void keeper_forwards_to(pid_t board) {
+    kept_board = board;
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, [](int) { ::kill(kept_board, SIGTERM); });
+}
+
+/// Waits until somebody asks the board to end. Meanwhile children are waited for: as the first process of a pid
+/// namespace the board inherits every orphan.
 class EndRequest {
   public:
     EndRequest() {
         sigset_t set;
         ::sigemptyset(&set);
-        for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, signal);
+        for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) ::sigaddset(&set, signal);
         ::sigprocmask(SIG_BLOCK, &set, nullptr);  // inherited by every thread that comes
-        signals_ = ::signalfd(-1, &set, SFD_CLOEXEC);
+        signals_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
         event_ = ::eventfd(0, EFD_CLOEXEC);
     }
     ~EndRequest() {
@@ -113,8 +146,15 @@ class EndRequest {
         (void)!::write(event_, &one, sizeof one);
     }
     void wait() {
-        pollfd fds[] = {{signals_, POLLIN, 0}, {event_, POLLIN, 0}};
-        while (::poll(fds, 2, -1) < 0 && errno == EINTR) {
+        for (;;) {
+            pollfd fds[] = {{signals_, POLLIN, 0}, {event_, POLLIN, 0}};
+            if (::poll(fds, 2, -1) < 0 && errno != EINTR) return;
+            if (fds[1].revents != 0) return;
+            signalfd_siginfo got{};
+            while (::read(signals_, &got, sizeof got) == sizeof got)
+                if (got.ssi_signo != SIGCHLD) return;
+            while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+            }
         }
     }
 
@@ -122,42 +162,95 @@ class EndRequest {
     int signals_ = -1, event_ = -1;
 };
 
-/// All of a board's life, in this process.
-host::Result<void> run(const BoardOptions& options, BoardRecord record,
-                       const std::function<void(const BoardRecord&)>& ready) {
+using Ready = std::function<void(const BoardRecord&)>;
+
+/// What is made before the namespaces, in those of the user.
+struct Outside {
+    std::unique_ptr<ControlServer> control;
+    std::unique_ptr<LogFile> log;
+};
+
+/// All of a board's life, in this process: the first one of its namespaces, if it has any.
+host::Result<void> live(const BoardOptions& options, const BoardRecord& record, Outside& outside, const Ready& ready) {
     EndRequest end;
-    LogFile file(record.log_file());
     KernelLog log;
-    log.sink = [&file](const std::string& line) { file.append(line); };
-    record.pid = ::getpid();
-    TRY_ASSIGN(const BoardPlaces places, prepare_root(options.root));
-    record.root = places.root;
-    // From here on there is something to clean up.
-    TRY(save(record));
-    auto made = Board::create(options, places, log);
-    if (!made) {
-        (void)clean_up(record);
-        return std::unexpected(made.error());
+    log.sink = [&outside](const std::string& line) { outside.log->append(line); };
+    BoardPlaces places{record.root, record.root / "sys", record.root / "dev"};
+    if (record.root.empty()) {
+        TRY_ASSIGN(places, build_file_system(record));
     }
-    const std::unique_ptr<Board> board = std::move(*made);
-    auto control = ControlServer::listen(record.control_socket());
-    if (!control) return std::unexpected(control.error());
-    (*control)->on("status", [&](const auto&, ControlReply& reply) { (void)reply.send(board->status_json() + "\n"); });
-    (*control)->on("down", [&](const auto&, ControlReply& reply) {
-        end.end();
+    TRY_ASSIGN(const std::unique_ptr<Board> board, Board::create(options, places, log));
+    if (record.root.empty()) TRY(show_board(places, record.name));
+    ControlServer& control = *outside.control;
+    control.on("status", [&](const auto&, ControlReply& reply) { (void)reply.send(board->status_json() + "\n"); });
+    control.on("down", [&](const auto&, ControlReply& reply) {
         (void)reply.send("ending\n");
+        end.end();
     });
-    (*control)->serve();
+    control.serve();
     ready(record);
     end.wait();
-    control->reset();
+    outside.control.reset();
     return {};
 }
 
-/// One message from the board's process to the one that started it: empty for "up", else an error.
-void tell(int pipe, const std::string& text) {
-    (void)!::write(pipe, text.data(), text.size());
-    ::close(pipe);
+/// Becomes the board's keeper: prepares, forks the board, waits for its end and cleans up after an orderly one. What a
+/// killed board left stays for `board logs` and `board down`. `keepers_pipe` is closed in the board.
+host::Result<void> keep(const BoardOptions& options, BoardRecord record, const Ready& ready, int keepers_pipe = -1) {
+    Outside outside;
+    outside.log = std::make_unique<LogFile>(record.folder, "log");
+    TRY_ASSIGN(outside.control, ControlServer::listen(record.control_socket()));
+    if (options.root.empty()) {
+        TRY_ASSIGN(record.disk, disk_folder(record.name));
+        TRY_ASSIGN(record.made, make_mount_points());
+        TRY(save(record));  // from here on there is something to clean up
+        TRY(unshare_pids());
+    } else {
+        TRY_ASSIGN(const BoardPlaces places, prepare_root(options.root));
+        record.root = places.root;
+        TRY(save(record));
+    }
+    int pipe[2], go[2];
+    if (::pipe2(pipe, O_CLOEXEC) != 0 || ::pipe2(go, O_CLOEXEC) != 0) return errno_failure("cannot make a pipe");
+    const pid_t board = ::fork();
+    if (board < 0) return errno_failure("cannot start a process");
+    if (board == 0) {
+        for (const int fd : {pipe[0], go[1], keepers_pipe})
+            if (fd >= 0) ::close(fd);
+        char start = 0;
+        if (::read(go[0], &start, 1) != 1) ::_exit(1);
+        const auto result =
+            live(options, record, outside, [&](const BoardRecord&) { (void)!::write(pipe[1], "+", 1); });
+        if (!result) tell(pipe[1], "-" + result.error().message + "\n" + result.error().hint);
+        ::_exit(result ? 0 : 1);
+    }
+    ::close(pipe[1]);
+    ::close(go[0]);
+    outside.control->abandon();
+    record.pid = board;
+    const auto saved = save(record);
+    if (saved) (void)!::write(go[1], "+", 1);
+    ::close(go[1]);
+    std::string answer = read_all(pipe[0], 1);
+    if (answer == "+") {
+        keeper_forwards_to(board);
+        ready(record);
+    } else {
+        answer += read_all(pipe[0], SIZE_MAX);
+    }
+    int status = 0;
+    while (::waitpid(board, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (answer == "+") {
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return clean_up(record);
+        return host::failure(ErrorCode::Internal, "the board's process ended by signal {}", WTERMSIG(status));
+    }
+    (void)clean_up(record);
+    if (!saved) return saved;
+    if (answer.size() < 2)
+        return host::failure(ErrorCode::Internal, "the board's process ended before it was up (status {:#x})", status);
+    const auto split = std::min(answer.find('\n'), answer.size() - 1);
+    return std::unexpected(host::Error(ErrorCode::AccessFailed, answer.substr(1, split - 1), answer.substr(split + 1)));
 }
 
 void detach_from_terminal(const BoardRecord& record) {
@@ -184,58 +277,72 @@ host::Result<BoardRecord> bring_up(const BoardOptions& options) {
     if (child < 0) return errno_failure("cannot start a process");
     if (child == 0) {
         ::close(pipe[0]);
-        // A second fork: the board is nobody's child, so that nobody has to wait for it.
+        // A second fork: the keeper is nobody's child, so that nobody has to wait for it.
         if (::fork() != 0) ::_exit(0);
         detach_from_terminal(claimed.record);
-        const auto result = run(absolute, claimed.record, [&](const BoardRecord&) { tell(pipe[1], "up"); });
-        // The folder goes while the lock is held, so that nobody takes it for a board that lives.
-        (void)clean_up(look_up(absolute.name));
-        if (!result) tell(pipe[1], result.error().message + "\n" + result.error().hint);
+        bool up = false;
+        const auto result = keep(
+            absolute, claimed.record,
+            [&](const BoardRecord&) {
+                up = true;
+                tell(pipe[1], "+");
+            },
+            pipe[1]);
+        if (!result && !up) {
+            (void)clean_up(look_up(absolute.name));
+            tell(pipe[1], "-" + result.error().message + "\n" + result.error().hint);
+        }
         ::_exit(result ? 0 : 1);
     }
     ::close(pipe[1]);
     ::close(claimed.lock);
     ::waitpid(child, nullptr, 0);
-    std::string answer;
-    char buffer[1024];
-    for (ssize_t n = 0; (n = ::read(pipe[0], buffer, sizeof buffer)) != 0;) {
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) break;
-        answer.append(buffer, static_cast<std::size_t>(n));
-    }
-    ::close(pipe[0]);
-    if (answer == "up") return look_up(absolute.name);
-    const auto split = std::min(answer.find('\n'), answer.size());
+    const std::string answer = read_all(pipe[0], SIZE_MAX);
+    if (answer == "+") return look_up(absolute.name);
     if (answer.empty())
         return host::failure(ErrorCode::Internal, "the board's process ended before it was up; see {}",
                              claimed.record.log_file().string());
-    return std::unexpected(host::Error(ErrorCode::AccessFailed, answer.substr(0, split),
-                                       split < answer.size() ? answer.substr(split + 1) : std::string()));
+    const auto split = std::min(answer.find('\n'), answer.size() - 1);
+    return std::unexpected(host::Error(ErrorCode::AccessFailed, answer.substr(1, split - 1), answer.substr(split + 1)));
 }
 
 host::Result<void> run_in_foreground(const BoardOptions& options,
                                      const std::function<void(const BoardRecord&)>& ready) {
     TRY_ASSIGN(Claim claimed, claim(options));
-    auto result = run(options, claimed.record, ready);
-    (void)clean_up(look_up(options.name));
+    bool up = false;
+    auto result = keep(options, claimed.record, [&](const BoardRecord& record) {
+        up = true;
+        ready(record);
+    });
+    if (!result && !up) (void)clean_up(look_up(options.name));
     ::close(claimed.lock);
     return result;
 }
 
 host::Result<bool> take_down(const BoardRecord& record) {
-    constexpr std::chrono::milliseconds kPatience = 10s, kLook = 10ms;
+    constexpr std::chrono::milliseconds kPatience = 10s, kAfterKill = 5s, kLook = 10ms;
     std::error_code error;
     if (!fs::exists(record.folder, error)) return false;
     if (record.alive) {
+        // The process number is that of the living lock holder, so it cannot have been given to somebody else.
+        const int process = record.pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, record.pid, 0)) : -1;
+        const auto ended = [&](std::chrono::milliseconds at_most) {
+            const auto until = std::chrono::steady_clock::now() + at_most;
+            // The lock is free a little before the last process of the board's namespace is gone.
+            pollfd fd{process, POLLIN, 0};
+            if (process >= 0) ::poll(&fd, 1, static_cast<int>(at_most.count()));
+            while (look_up(record.name).alive && std::chrono::steady_clock::now() < until)
+                std::this_thread::sleep_for(kLook);
+            return !look_up(record.name).alive;
+        };
         const bool asked = ask_board(record.control_socket(), "down").has_value();
-        const auto until = std::chrono::steady_clock::now() + (asked ? kPatience : 0ms);
-        while (look_up(record.name).alive && std::chrono::steady_clock::now() < until)
-            std::this_thread::sleep_for(kLook);
-        if (look_up(record.name).alive && record.pid > 0) {
+        bool gone = asked && ended(kPatience);
+        if (!gone && record.pid > 0) {
             ::kill(record.pid, SIGKILL);
-            for (int i = 0; i < 500 && look_up(record.name).alive; ++i) std::this_thread::sleep_for(kLook);
+            gone = ended(kAfterKill);
         }
-        if (look_up(record.name).alive)
+        if (process >= 0) ::close(process);
+        if (!gone)
             return host::failure(ErrorCode::Timeout, "the board '{}' (pid {}) does not end", record.name, record.pid);
     }
     if (fs::exists(record.folder, error)) TRY(clean_up(record));

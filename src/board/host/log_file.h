@@ -2,13 +2,15 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace talpa::board {
 
 class LogFile {
   public:
-    explicit LogFile(std::filesystem::path path);
+    /// Opens `name` in `folder`, and keeps both open: the board covers the folder with one of its own.
+    LogFile(const std::filesystem::path& folder, std::string name);
     ~LogFile();
     LogFile(const LogFile&) = delete;
     LogFile& operator=(const LogFile&) = delete;
@@ -21,8 +23,8 @@ class LogFile {
   private:
     void open();
 
-    std::filesystem::path path_;
-    int fd_ = -1;
+    std::string name_;
+    int folder_ = -1, fd_ = -1;
     std::size_t size_ = 0;
 };
 

@@ -57,6 +57,9 @@ void unmount(const fs::path& at) {
     if (::posix_spawnp(&child, argv[0], nullptr, nullptr, argv, environ) == 0) ::waitpid(child, nullptr, 0);
 }
 
+/// Control groups that engines make at the top of each hierarchy.
+constexpr const char* kEngineGroups[] = {"libpod_parent", "docker", "k8s.io"};
+
 /// Control groups that engines on the board made: they are empty when the board is dead.
 void remove_groups(const fs::path& folder) {
     std::error_code error;
@@ -79,6 +82,7 @@ BoardRecord look_up(const std::string& name) {
             record.disk = json.value("disk", std::string());
             record.pid = json.value("pid", 0);
             record.ssh_port = json.value("ssh_port", 0);
+            for (const auto& path : json.value("made", std::vector<std::string>())) record.made.emplace_back(path);
         }
     }
     return record;
@@ -94,11 +98,10 @@ std::vector<BoardRecord> all_boards() {
 }
 
 host::Result<void> save(const BoardRecord& record) {
-    const host::Json json{{"name", record.name},
-                          {"root", record.root.string()},
-                          {"disk", record.disk.string()},
-                          {"pid", record.pid},
-                          {"ssh_port", record.ssh_port}};
+    host::Json made = host::Json::array();
+    for (const fs::path& path : record.made) made.push_back(path.string());
+    const host::Json json{{"name", record.name}, {"root", record.root.string()}, {"disk", record.disk.string()},
+                          {"pid", record.pid},   {"ssh_port", record.ssh_port},  {"made", std::move(made)}};
     TRY(host::write_text(record.record_file(), json.dump(2) + "\n"));
     return host::write_text(record.folder / "pid", fmt::format("{}\n", record.pid));
 }
@@ -114,7 +117,10 @@ host::Result<void> clean_up(const BoardRecord& record) {
         ::unlink((record.root / "proc/device-tree").c_str());
         for (const char* folder : {"sys", "dev", "proc"}) ::rmdir((record.root / folder).c_str());
     }
+    for (const fs::path& path : record.made) ::rmdir(path.c_str());
     if (!record.disk.empty()) {
+        for (const auto& hierarchy : fs::directory_iterator("/sys/fs/cgroup", error))
+            for (const char* engine : kEngineGroups) remove_groups(hierarchy.path() / engine);
         fs::remove_all(record.disk, error);
         if (error)
             return host::failure(ErrorCode::AccessFailed, "cannot remove {}: {}", record.disk.string(),

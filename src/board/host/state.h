@@ -23,6 +23,7 @@ struct BoardRecord {
     std::filesystem::path disk;    ///< what it keeps on a real disk; empty: nothing
     pid_t pid = 0;                 ///< of the board's process, as this process sees it; 0 before it is up
     int ssh_port = 0;
+    std::vector<std::filesystem::path> made;  ///< empty folders that something had to be mounted on
     bool alive = false;
 
     [[nodiscard]] std::filesystem::path lock_file() const { return folder / "lock"; }

@@ -1,0 +1,89 @@
+// Entering a running board's namespaces.
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+
+#include "board/host/namespaces.h"
+
+namespace talpa::board {
+namespace {
+
+constexpr const char* kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Folders in which root's programs lie, behind those that the user has: engines look for iptables there.
+std::string path_with_defaults() {
+    const char* set = std::getenv("PATH");
+    return set == nullptr || *set == '\0' ? kPath : std::string(set) + ":" + kPath;
+}
+
+volatile sig_atomic_t child_to_signal = 0;
+void pass_on(int signal) {
+    if (child_to_signal > 0) ::kill(child_to_signal, signal);
+}
+
+}  // namespace
+
+host::Result<int> run_in_board(const BoardRecord& record, const std::vector<std::string>& command) {
+    const int board = static_cast<int>(::syscall(SYS_pidfd_open, record.pid, 0));
+    if (board < 0)
+        return host::failure(ErrorCode::NotFound, "the board's process {} is not there: {}", record.pid,
+                             std::strerror(errno));
+    char folder[PATH_MAX];
+    const bool has_folder = ::getcwd(folder, sizeof folder) != nullptr;
+    int kinds = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC;
+    if (::geteuid() != 0) kinds |= CLONE_NEWUSER;
+    const bool entered = ::setns(board, kinds) == 0;
+    const int why = errno;
+    ::close(board);
+    if (!entered)
+        return host::failure(ErrorCode::AccessFailed, "cannot enter the board's namespaces: {}", std::strerror(why));
+
+    int report[2];  // carries errno when the program cannot be started
+    if (::pipe2(report, O_CLOEXEC) != 0)
+        return host::failure(ErrorCode::OutOfResources, "cannot make a pipe: {}", std::strerror(errno));
+    const pid_t child = ::fork();
+    if (child < 0) return host::failure(ErrorCode::OutOfResources, "cannot start a process: {}", std::strerror(errno));
+    if (child == 0) {
+        ::close(report[0]);
+        if (!has_folder || ::chdir(folder) != 0) (void)!::chdir("/");
+        ::setenv("PATH", path_with_defaults().c_str(), 1);
+        ::setenv("TALPA_BOARD", record.name.c_str(), 1);
+        for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
+        std::vector<char*> argv;
+        for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+        argv.push_back(nullptr);
+        ::execvp(argv[0], argv.data());
+        const int error = errno;
+        (void)!::write(report[1], &error, sizeof error);
+        ::_exit(127);
+    }
+    ::close(report[1]);
+    // The terminal's signals reach the child by themselves; others are passed on.
+    child_to_signal = child;
+    ::signal(SIGINT, SIG_IGN);
+    ::signal(SIGQUIT, SIG_IGN);
+    for (const int signal : {SIGTERM, SIGHUP}) ::signal(signal, pass_on);
+    int error = 0;
+    ssize_t n = 0;
+    while ((n = ::read(report[0], &error, sizeof error)) < 0 && errno == EINTR) {
+    }
+    ::close(report[0]);
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (n == sizeof error)
+        return host::failure(error == ENOENT ? ErrorCode::NotFound : ErrorCode::AccessFailed, "cannot run {}: {}",
+                             command[0], std::strerror(error));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace talpa::board

@@ -1,0 +1,71 @@
+#include "board/host/mounts.h"
+
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace talpa::board {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+host::Result<void> do_mount(const char* source, const fs::path& at, const char* type, unsigned long flags,
+                            const char* options) {
+    if (::mount(source, at.c_str(), type, flags, options) == 0) return {};
+    return host::failure(ErrorCode::AccessFailed, "cannot mount {} on {}: {}", type != nullptr ? type : source,
+                         at.string(), std::strerror(errno));
+}
+
+}  // namespace
+
+host::Result<void> mount_type(const char* type, const fs::path& at, const std::string& options, unsigned long flags) {
+    return do_mount(type, at, type, flags, options.c_str());
+}
+
+host::Result<void> mount_tmpfs(const fs::path& at, const std::string& options, unsigned long flags) {
+    return mount_type("tmpfs", at, options, flags);
+}
+
+host::Result<void> bind(const fs::path& from, const fs::path& at, bool recursive) {
+    return do_mount(from.c_str(), at, nullptr,
+                    static_cast<unsigned long>(MS_BIND) | (recursive ? static_cast<unsigned long>(MS_REC) : 0),
+                    nullptr);
+}
+
+host::Result<void> overlay(const fs::path& at, const fs::path& upper) {
+    const fs::path changes = upper / "changes", work = upper / "work";
+    TRY(make_folder(changes));
+    TRY(make_folder(work));
+    // What the overlay's own top folder shows is the upper's mode and owner.
+    struct stat st{};
+    if (::stat(at.c_str(), &st) == 0) {
+        ::chmod(changes.c_str(), st.st_mode & 07777);
+        (void)!::chown(changes.c_str(), st.st_uid, st.st_gid);
+    }
+    const std::string options =
+        fmt::format("lowerdir={},upperdir={},workdir={}", at.string(), changes.string(), work.string());
+    if (::mount("overlay", at.c_str(), "overlay", 0, options.c_str()) == 0) return {};
+    // In a user namespace trusted attributes are out of reach.
+    return do_mount("overlay", at, "overlay", 0, (options + ",userxattr").c_str());
+}
+
+host::Result<void> set_propagation(const fs::path& at, unsigned long kind) {
+    if (::mount(nullptr, at.c_str(), nullptr, kind | MS_REC, nullptr) == 0) return {};
+    return host::failure(ErrorCode::AccessFailed, "cannot change how mounts below {} propagate: {}", at.string(),
+                         std::strerror(errno));
+}
+
+host::Result<void> make_folder(const fs::path& path, unsigned mode) {
+    std::error_code error;
+    fs::create_directories(path, error);
+    if (error || ::chmod(path.c_str(), mode) != 0)
+        return host::failure(ErrorCode::AccessFailed, "cannot create {}: {}", path.string(),
+                             error ? error.message() : std::strerror(errno));
+    return {};
+}
+
+}  // namespace talpa::board

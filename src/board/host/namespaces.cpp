@@ -1,0 +1,228 @@
+#include "board/host/namespaces.h"
+
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/host/file.h"
+#include "board/host/mounts.h"
+
+namespace talpa::board {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Folders whose changes the board keeps for itself, on disk.
+constexpr const char* kOverlaid[] = {"/etc", "/usr/local", "/var"};
+/// Folders of engines that must not lie on an overlay.
+constexpr const char* kRealFolders[] = {"/var/lib/containers", "/var/lib/containerd", "/var/lib/docker"};
+/// Must exist to be covered.
+constexpr struct {
+    const char* path;
+    unsigned mode;
+} kMountPoints[] = {{"/lib/firmware", 0755}, {"/root/.ssh", 0700}};
+
+/// The board's own corner, in its /run: what is mounted there is bound elsewhere.
+constexpr const char* kCorner = "/run/.talpa";
+
+struct DeviceNode {
+    const char* name;
+    unsigned major, minor, mode;
+};
+constexpr DeviceNode kDevices[] = {{"null", 1, 3, 0666},    {"zero", 1, 5, 0666},      {"full", 1, 7, 0666},
+                                   {"random", 1, 8, 0666},  {"urandom", 1, 9, 0666},   {"tty", 5, 0, 0666},
+                                   {"fuse", 10, 229, 0666}, {"net/tun", 10, 200, 0666}};
+constexpr struct {
+    const char *name, *target;
+} kDeviceLinks[] = {{"ptmx", "pts/ptmx"},
+                    {"fd", "/proc/self/fd"},
+                    {"stdin", "/proc/self/fd/0"},
+                    {"stdout", "/proc/self/fd/1"},
+                    {"stderr", "/proc/self/fd/2"}};
+
+bool is_mount_point(const fs::path& path) {
+    struct stat here{}, above{};
+    return ::lstat(path.c_str(), &here) == 0 && ::lstat(path.parent_path().c_str(), &above) == 0 &&
+           here.st_dev != above.st_dev;
+}
+
+bool below(const fs::path& path, const fs::path& folder) {
+    const auto [end, ignored] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+    return end == folder.end();
+}
+
+/// On disk where the kernel takes that for an upper layer, else in memory.
+host::Result<void> overlay_somewhere(const fs::path& at, const fs::path& disk) {
+    std::string name = at.string().substr(1);
+    for (char& c : name)
+        if (c == '/') c = '-';
+    if (!disk.empty() && overlay(at, disk / name)) return {};
+    return overlay(at, fs::path(kCorner) / "upper" / name);
+}
+
+host::Result<void> make_device(const fs::path& dev, const DeviceNode& node) {
+    const fs::path path = dev / node.name, original = fs::path("/dev") / node.name;
+    if (path.parent_path() != dev) TRY(make_folder(path.parent_path()));
+    if (::mknod(path.c_str(), S_IFCHR | node.mode, makedev(node.major, node.minor)) == 0) {
+        ::chmod(path.c_str(), node.mode);
+        return {};
+    }
+    if (::access(original.c_str(), F_OK) != 0) return {};  // this machine has none
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0) ::close(fd);
+    return bind(original, path);
+}
+
+/// A /dev of its own: a late node in it is seen at once by everybody who has it, containers included.
+host::Result<void> build_dev() {
+    const fs::path dev = fs::path(kCorner) / "dev";
+    TRY(make_folder(dev));
+    TRY(mount_tmpfs(dev, "mode=755", MS_NOSUID));
+    for (const DeviceNode& node : kDevices) TRY(make_device(dev, node));
+    for (const auto& link : kDeviceLinks) (void)!::symlink(link.target, (dev / link.name).c_str());
+    TRY(make_folder(dev / "pts"));
+    TRY(make_folder(dev / "shm"));
+    if (auto pts = mount_type("devpts", dev / "pts", "newinstance,ptmxmode=0666,mode=0620,gid=5",
+                              MS_NOSUID | MS_NOEXEC);
+        !pts)  // in a user namespace there is no group 5
+        TRY(mount_type("devpts", dev / "pts", "newinstance,ptmxmode=0666,mode=0620", MS_NOSUID | MS_NOEXEC));
+    TRY(mount_tmpfs(dev / "shm", "mode=1777", MS_NOSUID | MS_NODEV));
+    return bind(dev, "/dev", true);
+}
+
+host::Result<void> write_map(const char* file, const std::string& text) {
+    const int fd = ::open(file, O_WRONLY | O_CLOEXEC);
+    const bool good = fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    const int why = errno;
+    if (fd >= 0) ::close(fd);
+    if (!good) return host::failure(ErrorCode::AccessFailed, "cannot write {}: {}", file, std::strerror(why));
+    return {};
+}
+
+host::Result<void> open_loopback() {
+    const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ifreq request{};
+    std::strcpy(request.ifr_name, "lo");
+    request.ifr_flags = IFF_UP;
+    const bool good = fd >= 0 && ::ioctl(fd, SIOCSIFFLAGS, &request) == 0;
+    const int why = errno;
+    if (fd >= 0) ::close(fd);
+    if (!good)
+        return host::failure(ErrorCode::AccessFailed, "cannot open the loopback interface: {}", std::strerror(why));
+    return {};
+}
+
+std::unexpected<host::Error> refused() {
+    return std::unexpected(host::Error(ErrorCode::AccessFailed,
+                                       fmt::format("namespaces are refused here: {}", std::strerror(errno)),
+                                       "talpa board up --root DIR does without them"));
+}
+
+/// A class or bus that sysfs does not have: sysfs refuses new folders, an overlay over it does not.
+host::Result<void> add_to_sysfs(const fs::path& folder, const char* name, const fs::path& shown) {
+    std::error_code error;
+    if (!fs::exists(folder / name, error)) {
+        TRY(overlay(folder, fs::path(kCorner) / "upper" / folder.filename()));
+        TRY(make_folder(folder / name));
+    }
+    return bind(shown, folder / name);
+}
+
+}  // namespace
+
+host::Result<fs::path> disk_folder(const std::string& name) {
+    std::vector<fs::path> candidates;
+    if (const char* set = std::getenv("TALPA_BOARD_DISK"); set != nullptr && *set != '\0') candidates.emplace_back(set);
+    if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/')
+        candidates.push_back(fs::path(cache) / "talpa/boards");
+    if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
+        candidates.push_back(fs::path(home) / ".cache/talpa/boards");
+    candidates.push_back(fmt::format("/tmp/talpa-{}/disk", ::geteuid()));
+    for (const fs::path& candidate : candidates) {
+        std::error_code error;
+        fs::create_directories(candidate, error);
+        const fs::path real = fs::canonical(candidate, error);
+        if (error || below(real, "/run")) continue;
+        bool covered = false;
+        for (const char* folder : kOverlaid) covered |= below(real, folder);
+        if (!covered && ::access(real.c_str(), W_OK) == 0) return real / name;
+    }
+    return std::unexpected(host::Error(ErrorCode::NotFound, "there is no folder on disk that the board could use",
+                                       "set TALPA_BOARD_DISK to one outside of /etc, /usr/local, /var and /run"));
+}
+
+host::Result<std::vector<fs::path>> make_mount_points() {
+    std::vector<fs::path> made;
+    for (const auto& point : kMountPoints) {
+        std::error_code error;
+        if (fs::exists(point.path, error)) continue;
+        // Of a home that is not there or not ours there is nothing to cover.
+        if (::mkdir(point.path, point.mode) == 0) made.emplace_back(point.path);
+    }
+    return made;
+}
+
+host::Result<void> unshare_pids() {
+    const uid_t user = ::geteuid();
+    const gid_t group = ::getegid();
+    if (::unshare(CLONE_NEWPID | (user == 0 ? 0 : CLONE_NEWUSER)) != 0) return refused();
+    if (user == 0) return {};
+    TRY(write_map("/proc/self/setgroups", "deny"));
+    TRY(write_map("/proc/self/uid_map", fmt::format("0 {} 1\n", user)));
+    return write_map("/proc/self/gid_map", fmt::format("0 {} 1\n", group));
+}
+
+host::Result<BoardPlaces> build_file_system(const BoardRecord& record) {
+    const fs::path corner = kCorner;
+    if (::unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC) != 0) return refused();
+    TRY(set_propagation("/", MS_PRIVATE));
+    // The keys lie below /root on a machine whose root cleans up nowhere else: look before it is covered.
+    const fs::path ssh = record.disk / "ssh";
+    TRY(make_folder(ssh, 0700));
+    TRY(mount_tmpfs("/run", "mode=755", MS_NOSUID | MS_NODEV));
+    TRY(make_folder(corner));
+    TRY(make_folder("/run/lock", 01777));
+    TRY(make_folder("/run/sshd"));
+    for (const char* folder : kOverlaid) TRY(overlay_somewhere(folder, record.disk));
+    for (const char* folder : kRealFolders) {
+        const fs::path real = record.disk / fs::path(folder).filename();
+        TRY(make_folder(real, 0711));
+        TRY(make_folder(folder, 0711));
+        TRY(bind(real, folder));
+    }
+    std::error_code error;
+    if (fs::exists("/lib/firmware", error)) TRY(mount_tmpfs("/lib/firmware", "mode=755", MS_NOSUID | MS_NODEV));
+    if (fs::exists("/root/.ssh", error)) TRY(bind(ssh, "/root/.ssh"));
+    TRY(mount_type("proc", "/proc", "", MS_NOSUID | MS_NODEV | MS_NOEXEC));
+    TRY(build_dev());
+    TRY(make_folder(corner / "sys"));
+    return BoardPlaces{"/", corner / "sys", "/dev", "/dev/pts/ptmx", "/dev/pts"};
+}
+
+host::Result<void> show_board(const BoardPlaces& places, const std::string& name) {
+    TRY(add_to_sysfs("/sys/class", "remoteproc", places.sys / "class/remoteproc"));
+    TRY(add_to_sysfs("/sys/bus", "rpmsg", places.sys / "bus/rpmsg"));
+    std::error_code error;
+    if (fs::exists("/sys/kernel/debug", error)) TRY(bind(places.sys / "kernel/debug", "/sys/kernel/debug"));
+    TRY(bind(places.sys / "firmware", "/sys/firmware"));
+    const fs::path parameter = "module/firmware_class/parameters/path";
+    if (fs::exists("/sys" / parameter, error)) TRY(bind(places.sys / parameter, "/sys" / parameter));
+    // With a version 2 tree beside version 1, crun refuses to work; without it, it takes the tree for version 1.
+    if (is_mount_point("/sys/fs/cgroup/unified")) ::umount2("/sys/fs/cgroup/unified", MNT_DETACH);
+    TRY(set_propagation("/", MS_SHARED));
+    (void)!::sethostname(name.c_str(), name.size());
+    return open_loopback();
+}
+
+}  // namespace talpa::board

@@ -1,0 +1,39 @@
+// The board as a place of its own: mount, pid, network, host-name and IPC namespaces in which programs see an i.MX 93
+// at its real paths and may install things, while nothing of the user's machine changes. The board's process is the
+// namespaces' first; when it ends, however it ends, everything in them ends. (topo, section 18.2)
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/host/error.h"
+#include "board/host/board.h"
+#include "board/host/state.h"
+
+namespace talpa::board {
+
+/// Where a board may keep files on a real disk: a folder that does not lie below any that the board covers.
+[[nodiscard]] host::Result<std::filesystem::path> disk_folder(const std::string& name);
+
+/// Makes the folders on the user's machine that something must be mounted on and that are missing (an empty
+/// /lib/firmware, /root/.ssh). Returns those it made; clean_up takes them away again.
+[[nodiscard]] host::Result<std::vector<std::filesystem::path>> make_mount_points();
+
+/// The next fork is the first process of a new pid namespace; for a user other than root in a user namespace, which
+/// this process enters.
+[[nodiscard]] host::Result<void> unshare_pids();
+
+/// In that first process: enters the other namespaces, covers /etc, /usr/local, /var, /run, /lib/firmware, /root/.ssh,
+/// /dev, /proc. Before threads.
+[[nodiscard]] host::Result<BoardPlaces> build_file_system(const BoardRecord& record);
+
+/// Once the tree of /sys is served: shows it at its real places, and opens the loopback interface.
+[[nodiscard]] host::Result<void> show_board(const BoardPlaces& places, const std::string& name);
+
+/// Runs a program in a board's namespaces, in the caller's folder where the board has it, and waits for it. Its exit
+/// status as a shell counts (128 + signal). NotFound when it cannot be started.
+[[nodiscard]] host::Result<int> run_in_board(const BoardRecord& record, const std::vector<std::string>& command);
+
+}  // namespace talpa::board

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""A board in namespaces: programs that know nothing of talpa see an i.MX 93 at its real paths, the user's machine stays
+as it is, and nothing is left after any end."""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import board_lib as lib
+from board_lib import check, equal, namespace_board, wait_for
+
+# As the original web page talks to the runner: mmap of /dev/mem, read and write of the tty.
+WEB_PAGE = """
+import mmap, os, struct, sys
+pte, tensor, want = (open(name, 'rb').read() for name in sys.argv[1:4])
+def region(node):
+    for base in ('/sys/firmware/devicetree/base', '/proc/device-tree'):
+        try:
+            with open(base + '/reserved-memory/' + node + '/reg', 'rb') as reg:
+                high, low, size_high, size = struct.unpack('>4I', reg.read())
+                return low, size
+        except FileNotFoundError:
+            continue
+base, size = region('model@c0000000')
+scratch, scratch_size = region('ethosu_region@A8000000')
+assert os.path.exists('/dev/ethosu0')
+assert open('/sys/class/remoteproc/remoteproc0/name').read().strip() == 'imx-rproc'
+memory = os.open('/dev/mem', os.O_RDWR | os.O_SYNC)
+model = mmap.mmap(memory, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE, offset=base)
+model[0:len(pte)] = pte
+model[0x36D000:0x36D000 + len(tensor)] = tensor
+tty = os.open('/dev/ttyRPMSG0', os.O_RDWR | os.O_NOCTTY)
+os.write(tty, b'RUN\\n')
+text = b''
+while not any(line.startswith((b'OK ', b'ERR ')) for line in text.splitlines() if text.endswith(b'\\n')):
+    text += os.read(tty, 512)
+print(text.decode())
+output = mmap.mmap(memory, scratch_size, mmap.MAP_SHARED, mmap.PROT_READ, offset=scratch)
+print('EQUAL' if output[0x3000000:0x3000000 + len(want)] == want else 'DIFFERENT')
+"""
+
+
+def machine():
+    """What of the user's machine a board could change."""
+    mounts = pathlib.Path("/proc/self/mounts").read_text()
+    listing = {folder: sorted(os.listdir(folder)) for folder in
+               ("/etc", "/usr/local", "/usr/local/bin", "/var", "/var/lib", "/run", "/dev", "/sys/class", "/lib/firmware")
+               if os.path.isdir(folder)}
+    links = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True).stdout if lib.shutil.which("ip") else ""
+    return mounts, listing, os.uname().nodename, links, os.path.exists("/root/.ssh")
+
+
+def start_runner(b):
+    equal(b.sh(f"cp {lib.FIRMWARE} /lib/firmware/runner.elf && cd /sys/class/remoteproc/remoteproc0 && "
+               "echo runner.elf > firmware && echo start > state && cat state"), "running\n", "start")
+    wait_for(lambda: b.exec("test", "-e", "/dev/ttyRPMSG0").returncode == 0, "/dev/ttyRPMSG0")
+
+
+def programs_see_an_imx93_and_the_machine_stays_as_it_is():
+    golden = lib.SOURCE / "tests/golden/models/resnet8_random"
+    before = machine()
+    with namespace_board("imx93") as b:
+        start_runner(b)
+        done = b.exec("python3", "-c", WEB_PAGE, *(golden / name for name in ("resnet8_random.pte", "in0.bin", "out0.bin")))
+        check("OK RUN seq=1" in done.stdout and "EQUAL" in done.stdout, f"the run: {done.stdout}{done.stderr}")
+        check("1 inferences finished" in b.sh("cat /sys/kernel/debug/remoteproc/remoteproc0/trace0"), "trace0")
+        # echo and cat, as one does by hand; the reader stands ready before the question
+        equal(b.sh("(timeout 5 head -n 1 /dev/ttyRPMSG0 & sleep 0.2; echo PING > /dev/ttyRPMSG0; wait)"), "PONG seq=1\n",
+              "echo PING")
+        equal(b.sh("hostname"), "imx93\n", "host name")
+        b.sh("touch /etc/new /usr/local/bin/new /var/lib/new /run/new /root/.ssh/new /lib/firmware/new; echo x >> /etc/hosts")
+        for path in ("/etc/new", "/usr/local/bin/new", "/var/lib/new", "/run/new", "/root/.ssh/new", "/lib/firmware/new"):
+            check(not os.path.exists(path), f"{path} came through to the user's machine")
+        check("127.0.0.1" in b.sh("cat /proc/net/fib_trie"), "its own loopback interface")
+        equal(b.sh("ls /proc | grep -c '^1$'"), "1\n", "its own process numbers")
+        wrong = b.exec("bash", "-c", "echo bogus > /sys/class/remoteproc/remoteproc0/state")
+        check("Invalid argument" in wrong.stderr, f"a wrong word: {wrong.stderr}")
+        equal(b.sh("cat /sys/firmware/devicetree/base/model | tr -d '\\0'"), "NXP FRDM-IMX93", "model")
+        equal(b.sh("echo stop > /sys/class/remoteproc/remoteproc0/state; ls /dev/ttyRPMSG* 2>&1 | grep -c 'No such'"), "1\n",
+              "the tty goes")
+    now = machine()
+    for what, was, now_is in zip(("mounts", "folders", "host name", "interfaces", "/root/.ssh"), before, now):
+        equal(now_is, was, f"{what} of the user's machine")
+
+
+def a_programs_status_folder_and_input_are_its_own():
+    with namespace_board("statuses") as b:
+        equal(b.exec("sh", "-c", "exit 42").returncode, 42, "exit status")
+        equal(b.exec("sh", "-c", "kill -9 $$").returncode, 137, "killed")
+        missing = b.exec("no-such-program")
+        check(missing.returncode == 1 and "No such file" in missing.stderr, f"missing program: {missing}")
+        equal(b.exec("cat", input="through\n").stdout, "through\n", "standard input")
+        with tempfile.TemporaryDirectory() as folder:
+            equal(b.exec("pwd", cwd=folder).stdout, folder + "\n", "folder")
+        check("/usr/sbin" in b.exec("sh", "-c", "echo $PATH", env={**os.environ, "PATH": "/usr/bin:/bin"}).stdout,
+              "root's programs are found")
+        equal(b.exec("--", "echo", "--name", "x").stdout, "--name x\n", "options behind -- are the program's")
+        sleeper = subprocess.Popen([lib.TALPA, "board", "exec", "--name", "statuses", "--", "sleep", "60"])
+        wait_for(lambda: b.exec("pgrep", "sleep").returncode == 0, "sleep")
+        sleeper.terminate()
+        equal(sleeper.wait(10), 143, "SIGTERM is passed on")
+    equal(b.exec("true").returncode, 1, "exec on a board that is down")
+
+
+def boards_do_not_see_each_other():
+    with namespace_board("one") as one, namespace_board("two", "--remoteproc", "3") as two:
+        one.sh("touch /etc/mark; echo here.elf > /sys/class/remoteproc/remoteproc0/firmware")
+        equal(two.exec("test", "-e", "/etc/mark").returncode, 1, "file of the other")
+        equal(two.sh("cat /sys/class/remoteproc/remoteproc0/firmware"), "rproc-imx-rproc-fw\n", "firmware of the other")
+        equal(two.sh("ls /sys/class/remoteproc"), "remoteproc0\nremoteproc1\nremoteproc2\n", "its processors")
+        start_runner(one)
+        equal(two.exec("test", "-e", "/dev/ttyRPMSG0").returncode, 1, "tty of the other")
+        check("'" not in lib.talpa("board", "status", "--name", "one").stderr, "status")
+
+
+def nothing_is_left_after_kill_9():
+    before = machine()
+    for victim in ("board", "keeper", "both"):
+        b = lib.NamespaceBoard(f"killed-{victim}")
+        start_runner(b)
+        b.sh("setsid sleep 1000 >/dev/null 2>&1 & ")
+        pid = b.pid()
+        keeper = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        inside = lib.namespace_processes(pid)
+        check(len(inside) >= 2, f"processes in the namespace: {inside}")
+        for process in {"board": [pid], "keeper": [keeper], "both": [keeper, pid]}[victim]:
+            os.kill(process, signal.SIGKILL)
+        if victim != "keeper":
+            wait_for(lambda: not any(os.path.exists(f"/proc/{p}") for p in inside), "end of all that ran on it")
+            check("dead" in lib.talpa("board", "status", "--name", b.name).stdout, "status of a killed board")
+            check("is now up" in lib.talpa("board", "logs", "--name", b.name).stdout, "its log can still be read")
+        disk = b.disk()
+        b.down()
+        wait_for(lambda: not any(os.path.exists(f"/proc/{p}") for p in inside), "end of all processes")
+        check(not os.path.exists(disk), f"{disk} after down")
+        equal(machine(), before, f"the machine after kill -9 of the {victim}")
+
+
+def a_signal_ends_a_board_in_order():
+    b = lib.NamespaceBoard("signalled")
+    disk = b.disk()
+    os.kill(b.pid(), signal.SIGTERM)
+    wait_for(lambda: lib.talpa("board", "status").stdout == "No board is up.\n", "end")
+    check(not os.path.exists(disk), "its disk is gone")
+    foreground = subprocess.Popen([lib.TALPA, "board", "up", "--name", "front", "--foreground"], stdout=subprocess.PIPE,
+                                  text=True)
+    check("is up" in foreground.stdout.readline(), "first line")
+    equal(lib.talpa("board", "exec", "--name", "front", "--", "true").returncode, 0, "exec")
+    foreground.send_signal(signal.SIGINT)
+    equal(foreground.wait(20), 0, "status after Ctrl-C")
+    equal(lib.talpa("board", "status").stdout, "No board is up.\n", "status after Ctrl-C")
+
+
+if not lib.FIRMWARE.exists():
+    lib.skip("the firmware is not built (./run build)")
+sys.exit(lib.run_all([programs_see_an_imx93_and_the_machine_stays_as_it_is, a_programs_status_folder_and_input_are_its_own,
+                      boards_do_not_see_each_other, nothing_is_left_after_kill_9, a_signal_ends_a_board_in_order],
+                     namespaces=True))

@@ -88,6 +88,13 @@ function(talpa_program name)
   add_dependencies(programs ${name})
 endfunction()
 
+# Without shared libraries: a process of it takes a fraction of the memory, and it runs wherever it is copied.
+function(talpa_static name)
+  if(NOT TALPA_SANITIZE AND NOT TALPA_FUZZ)
+    target_link_options(${name} PRIVATE -static -Wl,--gc-sections)
+  endif()
+endfunction()
+
 function(talpa_checks folder target)
   if(TALPA_FIRMWARE)
     return()

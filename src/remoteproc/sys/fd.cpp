@@ -1,0 +1,69 @@
+#include "remoteproc/sys/fd.h"
+
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+
+namespace talpa::remoteproc {
+
+std::string errno_text(int error) {
+    std::string text = std::strerror(error);
+    if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1])) != 0)
+        text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+    return text;
+}
+
+host::Error os_error(std::string_view verb, std::string_view what, int error) {
+    ErrorCode code = ErrorCode::AccessFailed;
+    if (error == ENOENT || error == ENOTDIR || error == ESRCH || error == ENODEV) code = ErrorCode::NotFound;
+    if (error == EBUSY || error == EEXIST) code = ErrorCode::InvalidState;
+    if (error == ENOMEM || error == ENOSPC || error == EMFILE || error == ENFILE) code = ErrorCode::OutOfResources;
+    std::string text(verb);
+    text += ' ';
+    text += printable(what);
+    text += ": " + errno_text(error);
+    return {code, std::move(text)};
+}
+
+std::string printable(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || byte == 0x7F)
+            out += fmt::format("\\x{:02x}", byte);
+        else
+            out += c;
+    }
+    return out;
+}
+
+std::string error_line(const host::Error& error) {
+    return error.context.empty() ? error.message : error.context + ": " + error.message;
+}
+
+std::expected<std::string, int> read_fd(int fd, std::size_t limit_bytes) {
+    std::string text;
+    char buffer[4096];
+    while (text.size() < limit_bytes) {
+        const ssize_t n =
+            ::pread(fd, buffer, std::min(sizeof buffer, limit_bytes - text.size()), static_cast<off_t>(text.size()));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return std::unexpected(errno);
+        if (n == 0) break;
+        text.append(buffer, static_cast<std::size_t>(n));
+    }
+    return text;
+}
+
+std::expected<void, int> write_all(int fd, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t n = ::write(fd, text.data(), text.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return std::unexpected(errno);
+        text.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return {};
+}
+
+}  // namespace talpa::remoteproc

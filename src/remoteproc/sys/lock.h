@@ -1,0 +1,29 @@
+// An advisory lock on a file (flock): gone with its holder, however that ends.
+#pragma once
+
+#include <string>
+
+#include "remoteproc/sys/fd.h"
+
+namespace talpa::remoteproc {
+
+class FileLock {
+  public:
+    /// Creates the file if need be (mode 0600, never through a symbolic link) and waits for the lock at most
+    /// `timeout_ms`. Error Timeout when somebody holds it that long.
+    [[nodiscard]] static Result<FileLock> take(const std::string& path, int timeout_ms);
+    [[nodiscard]] int fd() const { return fd_.get(); }
+
+  private:
+    explicit FileLock(Fd fd) : fd_(std::move(fd)) {}
+    Fd fd_;
+};
+
+/// Makes a folder and its parents (mode 0755), as `mkdir -p`.
+[[nodiscard]] Result<void> make_folders(const std::string& path);
+/// Writes by "<path>.tmp" and rename; never through a symbolic link.
+[[nodiscard]] Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode);
+/// The text of a regular file of at most `limit_bytes`, opened without following a link at its end.
+[[nodiscard]] Result<std::string> read_small_file(const std::string& path, std::size_t limit_bytes);
+
+}  // namespace talpa::remoteproc

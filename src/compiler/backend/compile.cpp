@@ -1,0 +1,253 @@
+#include "compiler/backend/compile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "compiler/backend/cpu_operators.h"
+#include "compiler/backend/partition.h"
+#include "compiler/backend/program_builder.h"
+#include "compiler/emit/operations.h"
+#include "compiler/lower/lowering.h"
+#include "npu_model/cycles/network_cost.h"
+#include "pte/host/delegate_blob_writer.h"
+
+namespace talpa::compiler {
+namespace {
+
+host::Result<void> check_supported(const Graph& graph, const Partition& parts) {
+    std::string problems;
+    for (const Part& part : parts.parts) {
+        if (part.on_npu) continue;
+        for (const std::uint32_t n : part.nodes) {
+            const Node& node = graph.nodes[n];
+            const auto why = cpu_obstacle(graph, node);
+            if (!why) continue;
+            problems +=
+                fmt::format("\n  {} '{}'{}: not on the NPU because {}; not on the CPU because {}", op_name(node.op),
+                            node.source.node, node.source.line.empty() ? "" : " (" + node.source.line + ")",
+                            parts.reasons[n], *why);
+        }
+    }
+    if (problems.empty()) return {};
+    return host::failure(ErrorCode::NotSupported, "the model has operators that cannot be compiled:{}", problems);
+}
+
+pte::host::IoRecordSpec io_record(const Graph& graph, ValueId id, const Placement& placement) {
+    const Value& v = graph[id];
+    pte::host::IoRecordSpec r;
+    for (std::size_t i = 0; i < v.shape.size(); ++i)
+        r.shape[6 - v.shape.size() + i] = static_cast<std::int32_t>(v.shape[i]);
+    r.element_size = static_cast<std::int32_t>(dtype_size(v.stored_type()));
+    r.offset = static_cast<std::int32_t>(placement.address);
+    r.region = placement.region;
+    return r;
+}
+
+class Compilation {
+  public:
+    Compilation(const Graph& graph, const CompileOptions& options)
+        : graph_(graph), options_(options), program_(options.method) {}
+
+    host::Result<Compiled> run() {
+        const Partition parts = partition(graph_);
+        TRY(check_supported(graph_, parts));
+        choose_io(parts);
+        for (const ValueId id : graph_.inputs) program_.input(program_input(id));
+        for (const Part& part : parts.parts) {
+            if (part.on_npu) {
+                TRY(delegate(part));
+                continue;
+            }
+            for (const std::uint32_t n : part.nodes) {
+                if (skipped_.contains(n)) continue;
+                const Node& node = graph_.nodes[n];
+                if (node.op != Op::Requantize) result_.report.cpu_nodes.push_back({n, parts.reasons[n]});
+                TRY(call_cpu_operator(program_, graph_, node, [&](ValueId v) { return value(v); }));
+            }
+        }
+        for (const ValueId id : graph_.outputs) program_.output(program_output(id));
+        write();
+        return std::move(result_);
+    }
+
+  private:
+    // Quantized inputs and outputs: the quantize and dequantize nodes at the ends go, the integers come in and out.
+    void choose_io(const Partition&) {
+        if (options_.io != IoType::Quantized) return;
+        const Uses uses = find_uses(graph_);
+        for (const ValueId id : graph_.inputs) {
+            if (graph_[id].quantization || uses.readers[id].size() != 1) continue;
+            const std::uint32_t n = uses.readers[id][0];
+            const Node& node = graph_.nodes[n];
+            if (node.op != Op::Requantize || !graph_[node.outputs[0]].quantization ||
+                std::count(graph_.outputs.begin(), graph_.outputs.end(), id) != 0)
+                continue;
+            skipped_.insert(n);
+            replaced_[id] = node.outputs[0];
+        }
+        for (const ValueId id : graph_.outputs) {
+            if (graph_[id].quantization || uses.producer[id] < 0 || !uses.readers[id].empty()) continue;
+            const auto n = static_cast<std::uint32_t>(uses.producer[id]);
+            const Node& node = graph_.nodes[n];
+            if (node.op != Op::Requantize || !graph_[node.inputs[0]].quantization) continue;
+            skipped_.insert(n);
+            replaced_[id] = node.inputs[0];
+        }
+    }
+
+    std::int32_t value(ValueId id) {
+        const auto [at, added] = values_.try_emplace(id, 0);
+        if (!added) return at->second;
+        const Value& v = graph_[id];
+        at->second = v.is_constant() ? program_.constant(v.stored_type(), v.shape, *v.constant)
+                                     : program_.tensor(v.stored_type(), v.shape);
+        return at->second;
+    }
+
+    // The program's input for a graph input, with a conversion behind it where the types differ.
+    std::int32_t program_input(ValueId id) {
+        const auto found = replaced_.find(id);
+        const ValueId real = found == replaced_.end() ? id : found->second;
+        const Value& v = graph_[real];
+        if (v.quantization && options_.io == IoType::Float) {
+            const std::int32_t in = program_.tensor(DType::Float32, v.shape);
+            call_quantize(program_, in, *v.quantization, value(real));
+            return in;
+        }
+        if (v.quantization) describe_io("input", input_count_, *v.quantization);
+        ++input_count_;
+        return value(real);
+    }
+    std::int32_t program_output(ValueId id) {
+        const auto found = replaced_.find(id);
+        const ValueId real = found == replaced_.end() ? id : found->second;
+        const Value& v = graph_[real];
+        if (v.quantization && options_.io == IoType::Float) {
+            const std::int32_t out = program_.tensor(DType::Float32, v.shape);
+            call_dequantize(program_, value(real), *v.quantization, out);
+            return out;
+        }
+        if (v.quantization) describe_io("output", output_count_, *v.quantization);
+        ++output_count_;
+        return value(real);
+    }
+
+    // Scale and zero point as constant methods (pte-format, section 5.5).
+    void describe_io(const char* side, std::size_t index, const Quantization& q) {
+        const auto method = [&](const char* what, pte::host::ValueSpec v) {
+            extra_methods_.push_back(
+                pte::host::constant_method_spec(fmt::format("{}{}_{}", side, index, what), std::move(v)));
+        };
+        method("scale", q.scales[0]);
+        method("zp", std::int64_t{q.zero_points[0]});
+        method("quant_min", q.min);
+        method("quant_max", q.max);
+        method("dtype", std::int64_t{scalar_type(q.type)});
+    }
+
+    host::Result<void> delegate(const Part& part) {
+        TRY_ASSIGN(Network network, lower(graph_, part.nodes, part.inputs, part.outputs));
+        TRY_ASSIGN(const Plan plan, schedule(std::move(network), options_.target));
+        const std::vector<EmittedOperation> operations = emit_operations(plan, options_.target);
+        TRY_ASSIGN(const std::vector<std::uint32_t> words, encode_operations(operations, options_.target));
+
+        pte::host::DelegateBlobSpec blob;
+        const npu::Hardware& hw = *options_.target.hardware;
+        blob.command_data = pte::host::write_command_data(hw.config, hw.id, words);
+        blob.weights = plan.constants;
+        blob.scratch_size = static_cast<std::uint32_t>(plan.arena_bytes);
+        std::vector<std::int32_t> arguments;
+        for (std::size_t i = 0; i < part.inputs.size(); ++i) {
+            blob.inputs.push_back(io_record(graph_, part.inputs[i], plan.tensors[plan.network.inputs[i]]));
+            arguments.push_back(value(part.inputs[i]));
+        }
+        for (std::size_t i = 0; i < part.outputs.size(); ++i) {
+            blob.outputs.push_back(io_record(graph_, part.outputs[i], plan.tensors[plan.network.outputs[i]]));
+            arguments.push_back(value(part.outputs[i]));
+        }
+        pte::host::DelegateSpec spec;
+        spec.payload = pte::host::write_delegate_blob(blob);
+        spec.compile_specs = {
+            {"target", options_.target.npu},
+            {"compile_flags", fmt::format("--system-config={} --memory-mode={} --talpa", options_.target.system,
+                                          memory_mode_name(options_.target.mode))}};
+        program_.call_delegate(std::move(spec), std::move(arguments));
+        report(plan, operations, words.size() * 4);
+        return {};
+    }
+
+    void report(const Plan& plan, const std::vector<EmittedOperation>& operations, std::uint64_t command_bytes) {
+        DelegateReport r;
+        std::vector<npu::Operation> ops;
+        for (const EmittedOperation& e : operations) ops.push_back(e.op);
+        const npu_model::NetworkCost cost = npu_model::network_cost(ops, options_.target.config);
+        r.cycles = cost.cycles_total;
+        r.macs = cost.macs;
+        r.command_bytes = command_bytes;
+        r.constant_bytes = plan.constants.size();
+        r.arena_bytes = plan.arena_bytes;
+        r.fast_bytes = plan.fast_bytes;
+        r.steps = static_cast<std::uint32_t>(plan.network.steps.size());
+        r.operations = static_cast<std::uint32_t>(operations.size());
+        r.peak_step = plan.peak_step;
+        for (std::size_t i = 0; i < plan.network.steps.size(); ++i) {
+            if (!plan.network.steps[i].filter) continue;
+            r.plain_weight_bytes += plan.network.steps[i].filter->shape.size();
+            for (const npu::Range& w : plan.filters[i].weights) r.weight_bytes += w.size;
+        }
+        for (std::size_t i = 0; i < operations.size(); ++i) {
+            if (operations[i].step < 0) continue;
+            const Step& s = plan.network.steps[static_cast<std::size_t>(operations[i].step)];
+            result_.report.origins.push_back(
+                {static_cast<std::uint32_t>(result_.report.delegates.size()), 0, s.node, {}});
+        }
+        if (options_.dump_after == "lower" || options_.dump_after == "schedule") {
+            result_.report.dump += fmt::format("delegate {}\n", result_.report.delegates.size());
+            for (std::size_t i = 0; i < plan.network.steps.size(); ++i)
+                result_.report.dump += fmt::format("  {:>4}  {}\n", i, describe(plan.network, plan.network.steps[i]));
+        }
+        if (options_.dump_after == "schedule" || options_.dump_after == "emit") {
+            for (std::size_t i = 0; i < operations.size(); ++i) {
+                const auto& e = operations[i];
+                const auto& c = cost.operations[i];
+                result_.report.dump +=
+                    fmt::format("  {:>9} {:>8} {:<7} {:<10} step {:>3}  {}x{}x{}  block {}x{}x{} dep {}\n", c.start,
+                                c.end - c.start, npu_model::bound_name(c.cost.bound), npu::op_kind_name(e.op.kind),
+                                e.step, e.op.ofm.height, e.op.ofm.width, e.op.ofm.depth, e.op.block_height,
+                                e.op.block_width, e.op.block_depth, unsigned{e.op.blockdep});
+            }
+        }
+        result_.report.delegates.push_back(r);
+    }
+
+    void write() {
+        pte::host::ProgramSpec spec;
+        spec.methods.push_back(program_.finish());
+        for (auto& m : extra_methods_) spec.methods.push_back(std::move(m));
+        for (const auto& [name, text] : options_.metadata)
+            spec.methods.push_back(pte::host::constant_method_spec(name, text));
+        spec.constants = program_.take_constants();
+        result_.pte = pte::host::write_program(spec);
+    }
+
+    const Graph& graph_;
+    const CompileOptions& options_;
+    ProgramBuilder program_;
+    Compiled result_;
+    std::map<ValueId, std::int32_t> values_;
+    std::map<ValueId, ValueId> replaced_;
+    std::set<std::uint32_t> skipped_;
+    std::vector<pte::host::MethodSpec> extra_methods_;
+    std::size_t input_count_ = 0, output_count_ = 0;
+};
+
+}  // namespace
+
+host::Result<Compiled> compile(const Graph& graph, const CompileOptions& options) {
+    return Compilation(graph, options).run();
+}
+
+}  // namespace talpa::compiler

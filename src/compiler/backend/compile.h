@@ -1,0 +1,69 @@
+// From a quantized graph to a program: NPU parts lowered and scheduled, CPU operators around them, everything in one
+// .pte. What the command line and the tests call.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/host/error.h"
+#include "compiler/graph/graph.h"
+#include "compiler/schedule/target.h"
+
+namespace talpa::compiler {
+
+enum class IoType : std::uint8_t {
+    AsModel,    ///< what the graph's inputs and outputs are
+    Float,      ///< float32, quantized and dequantized by CPU operators
+    Quantized,  ///< the integers that the NPU works with; their scales go along as constant methods
+};
+
+struct CompileOptions {
+    Target target;
+    IoType io = IoType::AsModel;
+    std::string method = "forward";
+    /// Constant methods beside it: labels, preprocessing. Names and texts.
+    std::vector<std::pair<std::string, std::string>> metadata;
+    /// "lower", "schedule", "emit": that stage's text goes into the report.
+    std::string dump_after;
+};
+
+/// An operation of the command stream and the node of the graph that it computes.
+struct OperationOrigin {
+    std::uint32_t delegate = 0;
+    std::uint32_t offset_bytes = 0;  ///< of the command word in the stream
+    std::uint32_t node = 0;
+    std::string operation;  ///< with its maps
+};
+
+struct DelegateReport {
+    std::uint64_t cycles = 0, macs = 0;
+    std::uint64_t command_bytes = 0, constant_bytes = 0, weight_bytes = 0, plain_weight_bytes = 0;
+    std::uint64_t arena_bytes = 0, fast_bytes = 0;
+    std::uint32_t steps = 0, operations = 0;
+    std::string peak_step;
+};
+
+/// A node that did not go to the NPU, and why.
+struct CpuNode {
+    std::uint32_t node = 0;
+    std::string reason;
+};
+
+struct CompileReport {
+    std::vector<DelegateReport> delegates;
+    std::vector<CpuNode> cpu_nodes;
+    std::vector<OperationOrigin> origins;
+    std::string dump;
+};
+
+struct Compiled {
+    std::vector<std::uint8_t> pte;  ///< 16-aligned in memory
+    CompileReport report;
+};
+
+/// Errors: NotSupported with every node that neither the NPU nor a CPU operator can run, one a line; OutOfResources
+/// when the target's SRAM does not suffice. The same graph and options give the same bytes.
+[[nodiscard]] host::Result<Compiled> compile(const Graph& graph, const CompileOptions& options = {});
+
+}  // namespace talpa::compiler

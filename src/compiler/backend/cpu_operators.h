@@ -1,0 +1,26 @@
+// Nodes that stay on the CPU, as calls of ExecuTorch operators. Channels-last operators are wrapped into permutes, for
+// those operators want channels first; quantized operands go through float32. (pte-format, sections 5.3 and 6)
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/host/error.h"
+#include "compiler/backend/program_builder.h"
+#include "compiler/graph/graph.h"
+
+namespace talpa::compiler {
+
+/// Why the node has no CPU operator either, or nothing.
+[[nodiscard]] std::optional<std::string> cpu_obstacle(const Graph& graph, const Node& node);
+
+/// Appends the calls. `value_of` gives the program's value of a graph value, created at its first use.
+[[nodiscard]] host::Result<void> call_cpu_operator(ProgramBuilder& program, const Graph& graph, const Node& node,
+                                                   const std::function<std::int32_t(ValueId)>& value_of);
+
+/// quantize_per_tensor and dequantize_per_tensor.
+void call_quantize(ProgramBuilder& program, std::int32_t from, const Quantization& q, std::int32_t to);
+void call_dequantize(ProgramBuilder& program, std::int32_t from, const Quantization& q, std::int32_t to);
+
+}  // namespace talpa::compiler

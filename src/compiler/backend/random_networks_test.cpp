@@ -1,0 +1,65 @@
+// Differential fuzzing: random networks, compiled and run on the strict NPU model, against plain integer loops.
+// TALPA_RANDOM_NETWORKS=N runs N of them (TALPA_RANDOM_SEED the first), as a soak.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "compiler/backend/integer_reference_for_test.h"
+#include "compiler/backend/random_graph_for_test.h"
+#include "compiler/backend/run_for_test.h"
+
+namespace talpa::compiler {
+namespace {
+
+unsigned from_environment(const char* name, unsigned otherwise) {
+    const char* text = std::getenv(name);
+    return text == nullptr ? otherwise : static_cast<unsigned>(std::strtoul(text, nullptr, 10));
+}
+
+void check_one(std::uint32_t seed) {
+    testing::RandomGraph random(seed);
+    const Graph graph = random.make();
+    testing::IntegerReference reference(graph);
+    std::vector<std::vector<std::uint8_t>> inputs;
+    for (const ValueId id : graph.inputs) {
+        const std::vector<std::int64_t> numbers = random.numbers(graph[id]);
+        reference.set(id, numbers);
+        inputs.push_back(testing::to_bytes(numbers, graph[id].stored_type()));
+    }
+    reference.run();
+    std::string text = "seed " + std::to_string(seed) + ":";
+    for (const Node& n : graph.nodes) text += std::string(" ") + op_name(n.op);
+    CompileOptions options;
+    options.target.sram_bytes = kUnlimited;
+    if (std::getenv("TALPA_RANDOM_DUMP") != nullptr) {
+        options.dump_after = "schedule";
+        const auto compiled = compile(graph, options);
+        if (compiled) std::fputs(compiled->report.dump.c_str(), stderr);
+    }
+    const auto result = testing::compile_and_run(graph, inputs, options);
+    ASSERT_TRUE(result.has_value()) << text << "\n" << result.error().describe();
+    for (const CpuNode& c : result->report.cpu_nodes) ADD_FAILURE() << text << " on the CPU: " << c.reason;
+    for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+        const Value& v = graph[graph.outputs[i]];
+        const auto got = testing::to_numbers(result->outputs[i], v.stored_type());
+        const auto& wanted = reference[graph.outputs[i]];
+        ASSERT_EQ(got.size(), wanted.size());
+        std::size_t wrong = 0;
+        std::string first;
+        for (std::size_t k = 0; k < got.size(); ++k)
+            if (got[k] != wanted[k] && wrong++ == 0)
+                first = "element " + std::to_string(k) + " is " + std::to_string(got[k]) + ", wanted " +
+                        std::to_string(wanted[k]);
+        EXPECT_EQ(wrong, 0u) << text << " output " << i << " of " << got.size() << ": " << first;
+    }
+}
+
+TEST(RandomNetworks, GiveTheIntegersOfThePlainLoops) {
+    const unsigned first = from_environment("TALPA_RANDOM_SEED", 1),
+                   count = from_environment("TALPA_RANDOM_NETWORKS", 150);
+    for (unsigned seed = first; seed < first + count; ++seed) check_one(seed);
+}
+
+}  // namespace
+}  // namespace talpa::compiler

@@ -1,0 +1,140 @@
+// The quantized networks of the reference set, compiled, against the outputs recorded there: every byte, softmax within
+// one output step. Which networks are known to pass is written down, so that none is lost.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/host/file.h"
+#include "base/host/testing.h"
+#include "compiler/backend/run_for_test.h"
+#include "compiler/import/import.h"
+
+namespace talpa::compiler {
+namespace {
+
+std::vector<std::uint8_t> read(const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+struct Outcome {
+    std::string error;       // empty if it compiled and ran
+    std::size_t differ = 0;  // bytes, or float32 numbers
+    double largest = 0;      // difference of float32 numbers
+    CompileReport report;
+    std::size_t pte_bytes = 0;
+};
+
+Outcome run_network(const std::filesystem::path& folder, const std::string& model, IoType io,
+                    std::uint64_t sram = kUnlimited, const std::filesystem::path& data = {}) {
+    Outcome o;
+    auto graph = import::import_model(folder / (model + ".quantized.pt2"));
+    if (!graph) {
+        o.error = graph.error().describe();
+        return o;
+    }
+    const std::filesystem::path from = data.empty() ? folder : data;
+    std::vector<std::vector<std::uint8_t>> inputs;
+    for (std::size_t i = 0; i < graph->inputs.size(); ++i)
+        inputs.push_back(read(from / ("in" + std::to_string(i) + ".bin")));
+    CompileOptions options;
+    options.io = io;
+    options.target.sram_bytes = sram;
+    const char* dump = std::getenv("TALPA_DUMP");
+    if (dump != nullptr) {
+        options.dump_after = dump;
+        const auto compiled = compile(*graph, options);
+        if (compiled) std::fputs(compiled->report.dump.c_str(), stderr);
+    }
+    const bool large = folder.parent_path().filename() == "models";
+    auto result = testing::compile_and_run(*graph, inputs, options, !large);
+    if (!result) {
+        o.error = result.error().describe();
+        return o;
+    }
+    o.report = std::move(result->report);
+    o.pte_bytes = result->pte_bytes;
+    for (std::size_t i = 0; i < result->outputs.size(); ++i) {
+        const auto wanted = read(from / ("out" + std::to_string(i) + ".bin"));
+        const auto& got = result->outputs[i];
+        if (wanted.size() != got.size()) {
+            o.error = "output " + std::to_string(i) + " has " + std::to_string(got.size()) + " bytes, wanted " +
+                      std::to_string(wanted.size());
+            return o;
+        }
+        const bool real = !(*graph)[graph->outputs[i]].quantization && io != IoType::Quantized &&
+                          (*graph)[graph->outputs[i]].type == DType::Float32;
+        for (std::size_t at = 0; at < got.size(); at += real ? 4 : 1) {
+            if (std::memcmp(got.data() + at, wanted.data() + at, real ? 4 : 1) == 0) continue;
+            ++o.differ;
+            if (!real) continue;
+            float a, b;
+            std::memcpy(&a, got.data() + at, 4);
+            std::memcpy(&b, wanted.data() + at, 4);
+            o.largest = std::max(o.largest, std::abs(double{a} - b));
+        }
+    }
+    return o;
+}
+
+double vela_cycles(const std::filesystem::path& folder, const std::string& model) {
+    const auto json = nlohmann::json::parse(read(folder / (model + ".json")));
+    return json.contains("vela_estimate") ? json["vela_estimate"].value("cycles_total", 0.0) : 0.0;
+}
+
+void show(const std::string& name, const Outcome& o, double vela) {
+    std::uint64_t cycles = 0, arena = 0, fast = 0;
+    for (const auto& d : o.report.delegates) {
+        cycles += d.cycles;
+        arena += d.arena_bytes;
+        fast += d.fast_bytes;
+    }
+    std::printf(
+        "%-28s %-9s %10llu cycles (Vela's %10.0f) scratch %8llu fast %8llu  pte %8zu  delegates %zu cpu %zu %s\n",
+        name.c_str(),
+        !o.error.empty() ? "ERROR"
+        : o.differ != 0  ? "DIFFERS"
+                         : "same",
+        static_cast<unsigned long long>(cycles), vela, static_cast<unsigned long long>(arena),
+        static_cast<unsigned long long>(fast), o.pte_bytes, o.report.delegates.size(), o.report.cpu_nodes.size(),
+        o.error.substr(0, 600).c_str());
+}
+
+void expect_same(const std::string& name, const Outcome& o) {
+    EXPECT_TRUE(o.error.empty()) << name << ": " << o.error;
+    EXPECT_EQ(o.differ, 0u) << name << ": largest difference " << o.largest;
+}
+
+TEST(ReferenceNetworks, EveryOperatorNetworkGivesTheRecordedBytes) {
+    TALPA_NEEDS_REFERENCE();
+    const auto root = reference / "ops";
+    std::vector<std::filesystem::path> folders;
+    for (const auto& entry : std::filesystem::directory_iterator(root)) folders.push_back(entry.path());
+    std::sort(folders.begin(), folders.end());
+    for (const auto& folder : folders) {
+        const std::string name = folder.filename().string();
+        if (!std::filesystem::exists(folder / (name + ".quantized.pt2"))) continue;
+        const Outcome o = run_network(folder, name, name == "int8_io_conv" ? IoType::Quantized : IoType::AsModel);
+        show(name, o, vela_cycles(folder, name));
+        if (name == "softmax") {
+            EXPECT_TRUE(o.error.empty()) << o.error;
+            EXPECT_LE(o.largest, 0.0040) << "one step of the output is 1/256";
+            continue;
+        }
+        expect_same(name, o);
+    }
+}
+
+TEST(ReferenceNetworks, WholeNetworksGiveTheRecordedBytes) {
+    TALPA_NEEDS_REFERENCE();
+    for (const std::string name :
+         {"ds_cnn_random", "resnet8_random", "mobilenet_v2", "mobilenet_v3_small_random", "efficientnet_lite0"}) {
+        const Outcome o = run_network(reference / "models" / name, name, IoType::AsModel);
+        show(name, o, vela_cycles(reference / "models" / name, name));
+        expect_same(name, o);
+    }
+}
+
+}  // namespace
+}  // namespace talpa::compiler

@@ -1,0 +1,120 @@
+#include "compiler/schedule/prepare.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace talpa::compiler {
+namespace {
+
+// The whole of a tensor, in its own order.
+bool is_whole(const Tensor& t, const View& v) {
+    return v.offset == 0 && std::uint64_t{v.height} * v.width * v.depth == t.elements() &&
+           (v.width == 1 || v.stride_x == std::int64_t{v.depth}) &&
+           (v.height == 1 || v.stride_y == std::int64_t{v.depth} * v.width);
+}
+
+bool same_extent(const View& a, const View& b) {
+    return a.height == b.height && a.width == b.width && a.depth == b.depth;
+}
+
+// A step that does nothing but look up a table: MAX with the least number of the type.
+bool only_looks_up(const Step& s) {
+    return s.table != nullptr && s.op.kind == npu::OpKind::Max && s.op.ifm2_is_scalar && s.op.ifm.type.bytes == 1 &&
+           s.op.ifm2_scalar == s.op.ifm.type.min() && s.op.ofm.type.bytes == 1;
+}
+
+// Can the step's output pass through a table of 256 bytes?
+bool can_look_up(const Step& s) {
+    return s.table == nullptr && s.op.ofm.type.bytes == 1 && s.op.activation.clip_range == 0;
+}
+
+}  // namespace
+
+void fuse_tables(Network& n) {
+    std::vector<std::uint32_t> readers(n.tensors.size()), writers(n.tensors.size());
+    std::vector<std::size_t> writer(n.tensors.size());
+    for (std::size_t i = 0; i < n.steps.size(); ++i) {
+        const Step& s = n.steps[i];
+        if (s.ifm.tensor != kNoTensor) ++readers[s.ifm.tensor];
+        if (s.ifm2.tensor != kNoTensor) ++readers[s.ifm2.tensor];
+        ++writers[s.ofm.tensor];
+        writer[s.ofm.tensor] = i;
+    }
+    std::vector<bool> gone(n.steps.size());
+    for (std::size_t i = 0; i < n.steps.size(); ++i) {
+        Step& s = n.steps[i];
+        const TensorId t = s.ifm.tensor;
+        if (!only_looks_up(s) || n.tensors[t].role != Tensor::Role::Internal || readers[t] != 1 || writers[t] != 1)
+            continue;
+        Step& p = n.steps[writer[t]];
+        if (gone[writer[t]] || !can_look_up(p) || !is_whole(n.tensors[t], p.ofm) || !is_whole(n.tensors[t], s.ifm))
+            continue;
+        if (p.op.ofm.type.is_signed != s.op.ofm.type.is_signed) continue;
+        if (same_extent(p.ofm, s.ofm)) {
+            const std::int32_t zero = p.ofm.zero_point;
+            p.ofm = s.ofm;
+            p.ofm.zero_point = zero;
+        } else if (is_whole(n.tensors[s.ofm.tensor], s.ofm)) {
+            p.ofm.tensor = s.ofm.tensor;  // the same elements in the same order
+        } else {
+            continue;
+        }
+        p.table = s.table;
+        p.op.activation.function = npu::Activation::Function::Lut;
+        writer[p.ofm.tensor] = writer[t];
+        gone[i] = true;
+    }
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < n.steps.size(); ++i)
+        if (!gone[i]) {
+            if (kept != i) n.steps[kept] = std::move(n.steps[i]);
+            ++kept;
+        }
+    n.steps.resize(kept);
+}
+
+std::optional<Band> band_of(const Tensor& t, const View& v) {
+    const std::int64_t row = std::int64_t{t.width} * t.depth;
+    Band b;
+    if (v.offset < 0) return std::nullopt;
+    b.first = static_cast<std::uint32_t>(v.offset / row);
+    b.column = static_cast<std::uint32_t>(v.offset % row / t.depth);
+    b.channel = static_cast<std::uint32_t>(v.offset % t.depth);
+    if (v.width > 1 && v.stride_x != std::int64_t{t.depth}) return std::nullopt;
+    if (b.column + v.width > t.width || b.channel + v.depth > t.depth) return std::nullopt;
+    if (v.height > 1) {
+        if (v.stride_y <= 0 || v.stride_y % row != 0) return std::nullopt;
+        b.step = static_cast<std::uint32_t>(v.stride_y / row);
+    }
+    if (b.first + std::uint64_t{b.step} * (v.height - 1) >= t.height) return std::nullopt;
+    return b;
+}
+
+void choose_layouts(Network& n) {
+    constexpr std::uint32_t kBrick = 16, kShallow = 8;
+    std::vector<bool> bricks(n.tensors.size());
+    for (std::size_t i = 0; i < n.tensors.size(); ++i) {
+        const Tensor& t = n.tensors[i];
+        bricks[i] = t.role == Tensor::Role::Internal && t.depth > kShallow && t.width > 0;
+    }
+    const auto look = [&](const View& v, bool is_write, std::uint32_t depth) {
+        if (v.tensor == kNoTensor || !bricks[v.tensor]) return;
+        const Tensor& t = n.tensors[v.tensor];
+        const auto band = band_of(t, v);
+        // A part written must not end inside a brick that another writes too: it begins at one.
+        if (!band || band->channel % kBrick != 0) bricks[v.tensor] = false;
+        (void)is_write;
+        (void)depth;
+    };
+    for (const Step& s : n.steps) {
+        look(s.ifm, false, s.ifm.depth);
+        if (s.ifm2.tensor != kNoTensor) look(s.ifm2, false, s.ifm2.depth);
+        look(s.ofm, true, s.ofm.depth);
+        if (s.op.kind == npu::OpKind::ReduceSum) bricks[s.ifm.tensor] = false;  // 32 bits: rows only (section 5.7)
+    }
+    for (std::size_t i = 0; i < n.tensors.size(); ++i)
+        n.tensors[i].layout = bricks[i] ? npu::Layout::Nhcwb16 : npu::Layout::Nhwc;
+}
+
+}  // namespace talpa::compiler

@@ -6,9 +6,6 @@ namespace talpa::npu_model {
 
 namespace {
 
-constexpr unsigned kFieldBits = 21;
-constexpr std::uint64_t kFieldMask = (std::uint64_t{1} << kFieldBits) - 1;
-constexpr std::uint32_t kMaxTurns = 1u << 20;  // leaves room for threads that reach past the end
 // About 50 microseconds of pauses.
 constexpr int kSpins = 2000;
 
@@ -22,7 +19,8 @@ void pause() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(unsigned threads) : threads_(std::max(1u, threads)) {}
+ThreadPool::ThreadPool(unsigned threads)
+    : threads_(std::max(1u, threads)), shares_(std::make_unique<Share[]>(threads_)) {}
 
 ThreadPool::~ThreadPool() {
     stop_ = true;
@@ -30,29 +28,40 @@ ThreadPool::~ThreadPool() {
     epoch_.notify_all();
 }
 
-void ThreadPool::take() {
-    for (;;) {
-        const std::uint64_t ticket = ticket_.fetch_add(1, std::memory_order_acq_rel);
-        const auto turn = static_cast<std::uint32_t>(ticket & kFieldMask);
-        if (turn >= ((ticket >> kFieldBits) & kFieldMask)) return;
-        (*body_)(turn);
-        done_.fetch_add(1, std::memory_order_release);
+void ThreadPool::take(unsigned self) {
+    for (unsigned k = 0; k < threads_; ++k) {
+        std::atomic<std::uint64_t>& left = shares_[(self + k) % threads_].left;
+        std::uint64_t range = left.load(std::memory_order_acquire);
+        for (;;) {
+            const auto begin = static_cast<std::uint32_t>(range >> 32), end = static_cast<std::uint32_t>(range);
+            if (begin >= end) break;
+            const std::uint64_t rest = k == 0 ? range + (std::uint64_t{1} << 32) : range - 1;
+            if (!left.compare_exchange_weak(range, rest, std::memory_order_acq_rel, std::memory_order_acquire))
+                continue;
+            (*body_)(k == 0 ? begin : end - 1);
+            done_.fetch_add(1, std::memory_order_release);
+            range = left.load(std::memory_order_acquire);
+        }
     }
 }
 
 void ThreadPool::run(std::uint32_t count, const std::function<void(std::uint32_t)>& body) {
-    if (threads_ == 1 || count <= 1 || count > kMaxTurns) {
+    if (threads_ == 1 || count <= 1) {
         for (std::uint32_t i = 0; i < count; ++i) body(i);
         return;
     }
-    while (workers_.size() + 1 < threads_) workers_.emplace_back([this] { work(); });
+    while (workers_.size() + 1 < threads_)
+        workers_.emplace_back([this, self = static_cast<unsigned>(workers_.size()) + 1] { work(self); });
     body_ = &body;
     done_.store(0, std::memory_order_relaxed);
-    const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> (2 * kFieldBits)) + 1;
-    ticket_.store((number << (2 * kFieldBits)) | (std::uint64_t{count} << kFieldBits), std::memory_order_release);
+    for (unsigned k = 0; k < threads_; ++k) {
+        const std::uint64_t begin = std::uint64_t{count} * k / threads_,
+                            end = std::uint64_t{count} * (k + 1) / threads_;
+        shares_[k].left.store(begin << 32 | end, std::memory_order_release);
+    }
     epoch_.fetch_add(1, std::memory_order_release);
     epoch_.notify_all();
-    take();
+    take(0);
     for (int spins = 0; done_.load(std::memory_order_acquire) != count; ++spins) {
         if (spins < kSpins)
             pause();
@@ -61,14 +70,14 @@ void ThreadPool::run(std::uint32_t count, const std::function<void(std::uint32_t
     }
 }
 
-void ThreadPool::work() {
+void ThreadPool::work(unsigned self) {
     std::uint32_t seen = 0;  // loops before the first one that this thread may see are none of its business
     for (;;) {
         for (int spins = 0; epoch_.load(std::memory_order_acquire) == seen && spins < kSpins; ++spins) pause();
         epoch_.wait(seen, std::memory_order_acquire);
         seen = epoch_.load(std::memory_order_acquire);
         if (stop_.load(std::memory_order_acquire)) return;
-        take();
+        take(self);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -22,19 +23,25 @@ class ThreadPool {
     [[nodiscard]] unsigned threads() const { return threads_; }
 
     /// Calls body(i) for each i of 0..count-1, on all threads; returns when all are done. `body` must not throw. One
-    /// loop at a time.
+    /// loop at a time. Each thread begins with a range of its own, the same part of 0..count-1 in every loop, so that
+    /// what it wrote in one loop is in its cache for the next; it helps others when it is done.
     void run(std::uint32_t count, const std::function<void(std::uint32_t)>& body);
 
   private:
-    void work();
-    void take();
+    void work(unsigned self);
+    void take(unsigned self);
+
+    // What is left of a thread's range: first turn << 32 | end. Its owner takes from the front, others from the end. A
+    // thread that comes late sees from the word alone that nothing is left, or helps with the next loop, and looks at
+    // `body_` only with a turn in its hand.
+    struct alignas(64) Share {
+        std::atomic<std::uint64_t> left = 0;
+    };
 
     unsigned threads_;
-    // The loop under way: [63:42] its number, [41:21] how many turns it has, [20:0] the next turn to take. A worker
-    // that comes late sees from the word alone that nothing is left, and looks at `body_` only with a turn in its hand.
-    std::atomic<std::uint64_t> ticket_ = 0;
-    std::atomic<std::uint32_t> done_ = 0;   // turns of the current loop
-    std::atomic<std::uint32_t> epoch_ = 0;  // counts loops, for workers to wait on
+    std::unique_ptr<Share[]> shares_;
+    alignas(64) std::atomic<std::uint32_t> done_ = 0;   // turns of the current loop
+    alignas(64) std::atomic<std::uint32_t> epoch_ = 0;  // counts loops, for workers to wait on
     std::atomic<bool> stop_ = false;
     const std::function<void(std::uint32_t)>* body_ = nullptr;
     std::vector<std::jthread> workers_;

@@ -20,6 +20,24 @@ TEST(ThreadPool, calls_each_index_once_in_many_short_loops) {
     }
 }
 
+// Which thread does what stays the same from loop to loop, as long as none is late.
+TEST(ThreadPool, each_thread_begins_with_a_part_of_its_own) {
+    ThreadPool pool(2);
+    const auto caller = std::this_thread::get_id();
+    for (int round = 0; round < 20; ++round) {
+        std::atomic<int> first_of_other = -1;
+        pool.run(100, [&](std::uint32_t i) {
+            if (std::this_thread::get_id() == caller) {
+                while (first_of_other < 0) std::this_thread::yield();  // or all would be done before it has begun
+            } else {
+                int none = -1;
+                static_cast<void>(first_of_other.compare_exchange_strong(none, static_cast<int>(i)));
+            }
+        });
+        EXPECT_EQ(first_of_other, 50);
+    }
+}
+
 TEST(ThreadPool, workers_that_went_to_sleep_come_back) {
     ThreadPool pool(3);
     std::atomic<int> calls = 0;

@@ -18,6 +18,9 @@ constexpr std::size_t kMaxCopyBytes = 256u << 20;
 constexpr std::size_t kWordBytes = 4;
 // A unit of work for the thread pool should last some microseconds: about 16 million multiply-accumulates in 100.
 constexpr std::uint64_t kMinUnitMacs = 1u << 20;
+// Less is done before another thread has begun. A fully connected layer of a million is worth it: its weights come from
+// memory.
+constexpr std::uint64_t kMinParallelMacs = 1u << 18;
 // Rows of activations that go through all weights before the next rows: they should stay in the second-level cache.
 constexpr std::size_t kMaxUnitBytes = 192u << 10;
 
@@ -61,7 +64,7 @@ class ConvPlan final : public Plan {
             const std::uint32_t y0 = i / groups * rows;
             run_group(context, source, origin, i % groups, y0, std::min(y0 + rows, op.ofm.height), table);
         };
-        if (row_units * groups == 1 || macs(op) < 2 * kMinUnitMacs) {
+        if (row_units * groups == 1 || macs(op) < kMinParallelMacs) {
             for (std::uint32_t i = 0; i < row_units * groups; ++i) unit(i);
         } else {
             context.pool.run(row_units * groups, unit);

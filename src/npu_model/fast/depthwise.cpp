@@ -52,11 +52,15 @@ class DepthwisePlan final : public Plan {
             for (std::uint32_t b = 0; b < blocks; ++b) run_block(context, b, 0, op.ofm.height, table);
             return true;
         }
-        const std::uint32_t parts = std::min(op.ofm.height, std::max(1u, 4 * threads / blocks)),
+        // Rows to threads, as convolutions do it: what a thread reads here it has written there. Few rows are not worth
+        // the rows that two parts both need.
+        constexpr std::uint32_t kMinRows = 7;
+        const std::uint32_t by_rows = op.ofm.height >= kMinRows * threads ? threads : 1;
+        const std::uint32_t parts = std::min(op.ofm.height, std::max(by_rows, 4 * threads / blocks)),
                             rows = ceil_div(op.ofm.height, parts);
         context.pool.run(blocks * parts, [&](std::uint32_t i) {
-            const std::uint32_t y0 = i % parts * rows;
-            if (y0 < op.ofm.height) run_block(context, i / parts, y0, std::min(op.ofm.height, y0 + rows), table);
+            const std::uint32_t y0 = i / blocks * rows;
+            if (y0 < op.ofm.height) run_block(context, i % blocks, y0, std::min(op.ofm.height, y0 + rows), table);
         });
         return true;
     }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "base/core/checked_math.h"
 #include "npu_model/fast/loop_nest.h"
 #include "npu_model/fast/memory_span.h"
 #include "npu_model/fast/plan.h"
@@ -99,7 +100,7 @@ class BinaryPlan final : public Plan {
             task.a = context.memory(op.ifm) + nest.start[0];
             task.b = context.memory(op.ifm2) + nest.start[1];
             task.out = context.memory(op.ofm) + nest.start[2];
-            walk(nest, 0, task);
+            run_nest(context, nest, task);
         }
         return true;
     }
@@ -111,6 +112,29 @@ class BinaryPlan final : public Plan {
         return context.memory(in) + in.base[0] == context.memory(out) + out.base[0] && in.layout == out.layout &&
                in.height == out.height && in.width == out.width && in.depth == out.depth &&
                in.stride_x == out.stride_x && in.stride_y == out.stride_y && in.stride_c == out.stride_c;
+    }
+
+    // The outermost loop in as many parts as there are threads: rows, as convolutions are shared out, so that what a
+    // thread wrote there it reads here.
+    void run_nest(const Context& context, const LoopNest& nest, const BinaryTask& task) const {
+        constexpr std::int64_t kMinParallelElements = 1 << 13, kGrain = 64;
+        std::int64_t elements = 1;
+        for (const Loop& loop : nest.loops) elements *= loop.count;
+        const std::int64_t threads = context.pool.threads();
+        if (threads == 1 || elements < kMinParallelElements) return walk(nest, 0, task);
+        const std::int64_t count = nest.loops[0].count, part = nest.loops.size() == 1
+                                                                   ? round_up(ceil_div(count, threads), kGrain)
+                                                                   : ceil_div(count, threads);
+        context.pool.run(static_cast<std::uint32_t>(ceil_div(count, part)), [&](std::uint32_t i) {
+            const std::int64_t first = i * part;
+            LoopNest mine = nest;
+            mine.loops[0].count = std::min(part, count - first);
+            BinaryTask shifted = task;
+            shifted.a += first * nest.loops[0].stride[0];
+            shifted.b += first * nest.loops[0].stride[1];
+            shifted.out += first * nest.loops[0].stride[2];
+            walk(mine, 0, shifted);
+        });
     }
 
     void walk(const LoopNest& nest, std::size_t depth, BinaryTask task) const {

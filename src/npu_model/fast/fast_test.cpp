@@ -6,6 +6,7 @@
 
 #include "npu_model/fast/isa.h"
 #include "npu_model/fast/plan_cache.h"
+#include "npu_model/one_operation_for_test.h"
 #include "npu_model/random_operation.h"
 
 namespace talpa::npu_model::fast {
@@ -100,6 +101,44 @@ TEST_P(FastKernels, elementwise_operations_equal_the_reference) {
     compare(42, Profile::Any,
             {OpKind::Add, OpKind::Sub, OpKind::Mul, OpKind::Min, OpKind::Max, OpKind::Lrelu, OpKind::Abs, OpKind::Clz,
              OpKind::Shr, OpKind::Shl});
+}
+
+// Large enough to be shared out among threads, with ends that no part divides evenly.
+TEST_P(FastKernels, large_elementwise_operations_equal_the_reference) {
+    constexpr std::uint32_t kHeight = 39, kWidth = 41, kDepth = 36, kBlocks = 3;
+    Random random(51);
+    ThreadPool pool(std::get<1>(GetParam()));
+    int taken = 0;
+    for (int i = 0; i < 24; ++i) {
+        RandomOperation expected =
+            testing::random_operation(random, Profile::Common, i % 2 == 0 ? OpKind::Add : OpKind::Mul);
+        npu::Operation& op = expected.op;
+        op.ifm2_broadcast_h = op.ifm2_broadcast_w = op.ifm2_broadcast_c = op.ifm2_is_scalar = false;
+        std::uint64_t base = 0;
+        for (npu::FeatureMap* fm : {&op.ifm, &op.ifm2, &op.ofm}) {
+            const npu::ElementType type = fm->type;
+            const bool bricks = i % 4 < 2;
+            *fm = testing::dense_map(kHeight, kWidth, kDepth, type, fm->zero_point);
+            if (bricks) {
+                fm->layout = npu::Layout::Nhcwb16;
+                fm->stride_c = std::int64_t{kWidth} * 16 * type.bytes;
+                fm->stride_y = fm->stride_c * kBlocks;
+            }
+            fm->base[0] = base;
+            base += std::uint64_t{kHeight} * kWidth * kBlocks * 16 * type.bytes;
+        }
+        expected.memory[1] = testing::AlignedMemory(base);
+        for (std::size_t k = 0; k < base; ++k)
+            expected.memory[1].data()[k] = static_cast<std::uint8_t>(random.in(0, 255));
+        RandomOperation actual = expected;
+        Findings findings;
+        findings.start_operation(op);
+        ASSERT_TRUE(run_reference(expected.context(pool, findings)));
+        if (!try_run(actual.context(pool, findings))) continue;
+        ++taken;
+        ASSERT_TRUE(actual.memory[1] == expected.memory[1]) << "operation " << i << "\n" << actual.describe();
+    }
+    EXPECT_GT(taken, 5);
 }
 
 std::vector<Isa> isas() {

@@ -9,8 +9,11 @@
 
 #include "base/host/file.h"
 #include "base/host/testing.h"
+#include "npu/encoder.h"
 #include "npu/host/streams_for_test.h"
+#include "npu/host/vector_sink.h"
 #include "npu_model/delegate_for_test.h"
+#include "npu_model/small_program_for_test.h"
 #include "npu_model/strict/footprint.h"
 
 namespace talpa::npu_model {
@@ -418,6 +421,27 @@ TEST(Hazards, TheU65HasTwoDmasOutstandingAndTheU55One) {
 TEST(Hazards, AnUndecodableStreamIsAnError) {
     const std::vector<std::uint32_t> words{7};
     EXPECT_EQ(find_hazards(words).error().code, ErrorCode::CommandStream);
+}
+
+// Operations over maps of a million runs of one byte each: exact to the end it would take minutes.
+TEST(Hazards, AStreamMadeToBeExpensiveEndsSoon) {
+    npu::VectorSink sink;
+    npu::StreamWriter writer(sink, npu::Product::EthosU65);
+    Operation op = testing::simple_operation(OpKind::Add, 1000, 1000, 1);
+    for (npu::FeatureMap* fm : {&op.ifm, &op.ifm2, &op.ofm}) fm->stride_x = 32, fm->stride_y = 32'000;
+    for (unsigned i = 0; i < 100; ++i) {
+        op.ofm.base[0] = 16 * i;
+        ASSERT_TRUE(writer.emit(op));
+    }
+    op = {};
+    ASSERT_TRUE(writer.emit(op));
+    HazardOptions options;
+    Effort spent = 0;
+    options.spent = &spent;
+    options.initialised = {{.region = 1, .range = {0, 1 << 30}}};
+    ASSERT_TRUE(find_hazards(sink.words, options));
+    EXPECT_LE(spent, kDefaultEffort);
+    EXPECT_GT(spent, kDefaultEffort / 2) << "the stream is not expensive enough to show anything";
 }
 
 TEST(IntervalSet, KeepsDisjointIntervals) {

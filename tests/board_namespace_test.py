@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """A board in namespaces: programs that know nothing of talpa see an i.MX 93 at its real paths, the user's machine stays
 as it is, and nothing is left after any end."""
+import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -116,6 +118,53 @@ def boards_do_not_see_each_other():
         check("'" not in lib.talpa("board", "status", "--name", "one").stderr, "status")
 
 
+def ports_reach_the_users_machine():
+    with namespace_board("ports", "--publish", "0:8000") as b:
+        status = json.loads(lib.talpa("board", "status", "--name", "ports", "--json").stdout)
+        port = status["published"][0]["outside"]
+
+        def fetch():
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+                client.sendall(b"GET /new HTTP/1.0\r\n\r\n")
+                text = b""
+                while piece := client.recv(65536):
+                    text += piece
+                return text
+
+        def refused():
+            try:
+                return fetch() == b""
+            except ConnectionError:
+                return True
+
+        check(refused(), "nobody serves yet")
+        b.sh("mkdir /run/www; head -c 3000000 /dev/zero > /run/www/new; cd /run/www; "
+             "setsid python3 -m http.server --bind 127.0.0.1 8000 >/dev/null 2>&1 </dev/null &")
+        text = wait_for(lambda: not refused() and fetch(), "web server")
+        check(text.startswith(b"HTTP/1.0 200") and text.endswith(bytes(3000000)), f"{len(text)} bytes through the port")
+        taken = lib.talpa("board", "up", "--name", "other", "--publish", f"{port}:80")
+        check(taken.returncode == 1 and "Address already in use" in taken.stderr, f"a port that is taken: {taken.stderr}")
+        check("other" not in lib.talpa("board", "status").stdout, "the refused board leaves nothing")
+    check(refused(), "the port is closed when the board is down")
+
+
+def ssh_enters_with_the_boards_own_key():
+    if not os.path.exists("/usr/sbin/sshd") or not lib.shutil.which("ssh"):
+        print("  no sshd here: ssh not tried")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        config = pathlib.Path(folder) / "config"
+        for options in (("--ssh", "0"), ()):  # by a port, and by talpa board connect
+            with namespace_board("secure", *options) as b:
+                config.write_text(lib.talpa("board", "ssh-config", "--name", "secure").stdout)
+                check(("ProxyCommand" in config.read_text()) == (options == ()), f"way in: {config.read_text()}")
+                done = subprocess.run(["ssh", "-F", config, "secure", "hostname; cat > /etc/sent; id -u"], input="x" * 100000,
+                                      capture_output=True, text=True, timeout=60)
+                equal((done.returncode, done.stdout), (0, "secure\n0\n"), f"ssh: {done.stderr}")
+                equal(b.sh("wc -c < /etc/sent"), "100000\n", "bytes by ssh")
+                check(not os.path.exists("/etc/sent"), "the user's /etc")
+
+
 def nothing_is_left_after_kill_9():
     before = machine()
     for victim in ("board", "keeper", "both"):
@@ -157,5 +206,6 @@ def a_signal_ends_a_board_in_order():
 if not lib.FIRMWARE.exists():
     lib.skip("the firmware is not built (./run build)")
 sys.exit(lib.run_all([programs_see_an_imx93_and_the_machine_stays_as_it_is, a_programs_status_folder_and_input_are_its_own,
-                      boards_do_not_see_each_other, nothing_is_left_after_kill_9, a_signal_ends_a_board_in_order],
+                      boards_do_not_see_each_other, ports_reach_the_users_machine,
+                      ssh_enters_with_the_boards_own_key, nothing_is_left_after_kill_9, a_signal_ends_a_board_in_order],
                      namespaces=True))

@@ -18,6 +18,7 @@
 #include "board/host/daemon.h"
 #include "board/host/namespaces.h"
 #include "board/host/options.h"
+#include "board/host/ssh.h"
 
 namespace talpa::cli {
 namespace {
@@ -26,6 +27,8 @@ namespace fs = std::filesystem;
 using board::BoardRecord;
 
 constexpr const char* kUpFooter = R"(Examples:
+  talpa board up
+  talpa board up --ssh 2222 --publish 3001
   talpa board up --root /tmp/imx93
   echo start > /tmp/imx93/sys/class/remoteproc/remoteproc0/state
   talpa board up --root /tmp/many --remoteproc 50 --startup-delay 0)";
@@ -37,6 +40,10 @@ constexpr const char* kExecFooter = R"(Examples:
 
 The program sees this machine's files, with the board's /sys, /dev, /etc, /usr/local, /var, /run, /lib/firmware and
 /root/.ssh; the working folder stays. Exit status: the program's own; 1 when it cannot be run.)";
+
+constexpr const char* kSshFooter = R"(Examples:
+  talpa board ssh-config >> ~/.ssh/config
+  talpa board ssh-config > board.ssh && ssh -F board.ssh board uname -n)";
 
 constexpr const char* kStatusFooter = R"(Examples:
   talpa board status
@@ -100,6 +107,15 @@ host::Result<board::BoardOptions> up_options(const BoardCommandOptions& o) {
     TRY_ASSIGN(options.kernel, board::parse_kernel(o.kernel));
     TRY_ASSIGN(options.without, board::parse_without(o.without));
     TRY_ASSIGN(options.quirks, board::parse_quirks(o.quirks));
+    if (o.ssh_port >= 0) options.ssh_port = static_cast<std::uint16_t>(o.ssh_port);
+    for (const std::string& text : o.publish) {
+        TRY_ASSIGN(const auto port, board::parse_published(text));
+        options.published.push_back(port);
+    }
+    options.address = o.address;
+    if (!options.root.empty() && (options.ssh_port || !options.published.empty()))
+        return host::failure(ErrorCode::InvalidArgument,
+                             "--root makes a board without namespaces, which has no ports to --publish and no --ssh");
     return options;
 }
 
@@ -109,6 +125,11 @@ void say_up(const BoardRecord& record) {
         fmt::print("Programs on it: talpa board exec --name {} -- COMMAND…\n", record.name);
     else
         fmt::print("Its files are below {}.\n", record.root.string());
+    if (record.ssh_port != 0)
+        fmt::print("ssh at port {}: talpa board ssh-config --name {} prints what to paste.\n", record.ssh_port,
+                   record.name);
+    for (const auto& port : record.published)
+        fmt::print("Port {} of this machine is port {} of the board.\n", port.outside, port.inside);
     fmt::print("Log: talpa board logs --name {0}; end: talpa board down --name {0}\n", record.name);
     std::fflush(stdout);
 }
@@ -124,9 +145,9 @@ host::Result<int> up(const BoardCommandOptions& o) {
     return host::kExitSuccess;
 }
 
-/// A program's status is its own: not one of ours.
-host::Result<int> exec(const BoardCommandOptions& o) {
-    TRY_ASSIGN(const auto record, selected(o));
+/// A board that lives and has namespaces.
+host::Result<BoardRecord> enterable(const BoardCommandOptions& o) {
+    TRY_ASSIGN(auto record, selected(o));
     if (!record.alive)
         return std::unexpected(
             host::Error(ErrorCode::NotFound, fmt::format("the board '{}' is not up", record.name), "talpa board up"));
@@ -135,7 +156,30 @@ host::Result<int> exec(const BoardCommandOptions& o) {
             ErrorCode::NotSupported,
             fmt::format("the board '{}' has no namespaces: its files are below {}", record.name, record.root.string()),
             "talpa board up, without --root, makes a board that programs run on"));
-    return board::run_in_board(record, o.command);
+    return record;
+}
+
+/// A program's status is its own: not one of ours.
+host::Result<int> exec(const BoardCommandOptions& o, const std::vector<std::string>& command) {
+    TRY_ASSIGN(const auto record, enterable(o));
+    return board::run_in_board(record, command);
+}
+
+host::Result<int> connect(const BoardCommandOptions& o) {
+    TRY_ASSIGN(const auto record, enterable(o));
+    TRY(board::connect_in_board(record, static_cast<std::uint16_t>(o.port)));
+    return host::kExitSuccess;
+}
+
+host::Result<int> ssh_config(const BoardCommandOptions& o) {
+    TRY_ASSIGN(const auto record, enterable(o));
+    if (!record.ssh)
+        return std::unexpected(host::Error(ErrorCode::NotFound,
+                                           fmt::format("there is no sshd on the board '{}'", record.name),
+                                           "apt-get install openssh-server, then bring the board up again, as root"));
+    std::error_code error;
+    fmt::print("{}", board::ssh_config(record, fs::read_symlink("/proc/self/exe", error).string()));
+    return host::kExitSuccess;
 }
 
 host::Json status_of(const BoardRecord& record) {
@@ -143,6 +187,11 @@ host::Json status_of(const BoardRecord& record) {
     if (!record.alive) return json;
     json["pid"] = record.pid;
     json["root"] = record.root.string();
+    json["ssh"] = record.ssh;
+    if (record.ssh_port != 0) json["ssh_port"] = record.ssh_port;
+    json["published"] = host::Json::array();
+    for (const auto& port : record.published)
+        json["published"].push_back({{"outside", port.outside}, {"inside", port.inside}});
     if (const auto text = board::ask_board(record.control_socket(), "status")) {
         const auto more = host::Json::parse(*text, nullptr, false);
         if (more.is_object()) json.update(more);
@@ -159,6 +208,9 @@ void print_status(const host::Json& board) {
     }
     fmt::print(", pid {}", board["pid"].get<int>());
     if (const auto root = board["root"].get<std::string>(); !root.empty()) fmt::print(", below {}", root);
+    if (board.contains("ssh_port")) fmt::print(", ssh at port {}", board["ssh_port"].get<int>());
+    for (const auto& port : board["published"])
+        fmt::print(", port {} is its {}", port["outside"].get<int>(), port["inside"].get<int>());
     fmt::print("\n");
     if (!board.contains("remoteprocs")) return;
     for (const auto& p : board["remoteprocs"]) {
@@ -243,7 +295,7 @@ host::Result<int> down(const BoardCommandOptions& o) {
 }  // namespace
 
 void add_board(CLI::App& app, BoardCommandOptions& o) {
-    CLI::App* board = app.add_subcommand("board", "A virtual i.MX 93: up, status, logs, down");
+    CLI::App* board = app.add_subcommand("board", "A virtual i.MX 93: up, exec, shell, status, logs, ssh-config, down");
     board->require_subcommand(1);
     board->footer("Help on one of them: talpa board SUBCOMMAND --help");
 
@@ -268,6 +320,13 @@ void add_board(CLI::App& app, BoardCommandOptions& o) {
         ->allow_extra_args(false);
     up->add_option("--kernel", o.kernel, "Which kernel's rules (default: bsp-6.6)")->type_name("PROFILE");
     up->add_option("--boot", o.boot, "What U-Boot starts on the M33 (with --quirk attached)")->type_name("FILE.elf");
+    up->add_option("--ssh", o.ssh_port, "Forward this port of this machine to the board's sshd (0: any free one)")
+        ->type_name("PORT")
+        ->check(CLI::Range(0, 65535).description(""));
+    up->add_option("--publish", o.publish, "Forward a port of this machine to one of the board; may be given again")
+        ->type_name("PORT[:BOARDPORT]")
+        ->allow_extra_args(false);
+    up->add_option("--address", o.address, "Where forwarded ports listen (default: 127.0.0.1)")->type_name("IP");
     up->add_flag("--foreground", o.foreground, "Stay until Ctrl-C or board down");
     up->footer(std::string(kUpFooter) + "\n" + words_of(board::without_words(), "--without") +
                words_of(board::quirk_words(), "--quirk") + words_of(board::kernel_words(), "--kernel"));
@@ -277,6 +336,19 @@ void add_board(CLI::App& app, BoardCommandOptions& o) {
     exec->add_option("COMMAND", o.command, "Program and its arguments")->type_name("COMMAND")->required();
     exec->positionals_at_end();
     exec->footer(kExecFooter);
+
+    CLI::App* shell = board->add_subcommand("shell", "A shell on a board");
+    add_selection(shell, o);
+    shell->footer("Example:\n  talpa board shell");
+
+    CLI::App* ssh = board->add_subcommand("ssh-config", "Print a block for ~/.ssh/config that reaches a board");
+    add_selection(ssh, o);
+    ssh->footer(kSshFooter);
+
+    CLI::App* connect = board->add_subcommand("connect", "Connect standard input and output to a port of a board");
+    add_selection(connect, o);
+    connect->add_option("PORT", o.port, "Port")->type_name("PORT")->required()->check(CLI::Range(1u, 65535u));
+    connect->footer("Example:\n  ssh -o 'ProxyCommand talpa board connect 22' root@board");
 
     CLI::App* status = board->add_subcommand("status", "Show the boards and what runs on them");
     add_selection(status, o);
@@ -300,12 +372,16 @@ host::Result<void> check(const BoardCommandOptions& o) {
     TRY(board::parse_without(o.without));
     TRY(board::parse_quirks(o.quirks));
     if (!o.name.empty()) TRY(board::check_board_name(o.name));
+    for (const std::string& text : o.publish) TRY(board::parse_published(text));
     return {};
 }
 
 host::Result<int> board_command(const CLI::App& board, const BoardCommandOptions& options) {
     if (board.got_subcommand("up")) return up(options);
-    if (board.got_subcommand("exec")) return exec(options);
+    if (board.got_subcommand("exec")) return exec(options, options.command);
+    if (board.got_subcommand("shell")) return exec(options, {"bash", "-l"});
+    if (board.got_subcommand("connect")) return connect(options);
+    if (board.got_subcommand("ssh-config")) return ssh_config(options);
     if (board.got_subcommand("status")) return status(options);
     if (board.got_subcommand("logs")) return logs(options);
     return down(options);

@@ -13,9 +13,12 @@ class App;
 namespace talpa::cli {
 
 struct BoardCommandOptions {
-    std::string name, root, kernel = "bsp-6.6", boot;
+    std::string name, root, kernel = "bsp-6.6", boot, address = "127.0.0.1";
     std::vector<std::string> without, quirks, command;
     unsigned remoteprocs = 1, startup_delay_ms = 500, npu_threads = 2;
+    std::vector<std::string> publish;
+    int ssh_port = -1;
+    unsigned port = 0;
     std::size_t lines = 0;
     bool foreground = false, json = false, follow = false, all = false;
 };

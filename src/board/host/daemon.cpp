@@ -21,6 +21,7 @@
 #include "board/host/control.h"
 #include "board/host/log_file.h"
 #include "board/host/namespaces.h"
+#include "board/host/ssh.h"
 
 namespace talpa::board {
 namespace {
@@ -168,6 +169,8 @@ using Ready = std::function<void(const BoardRecord&)>;
 struct Outside {
     std::unique_ptr<ControlServer> control;
     std::unique_ptr<LogFile> log;
+    std::vector<std::unique_ptr<Forwarder>> forwarders;
+    int sshd_log = -1;
 };
 
 /// All of a board's life, in this process: the first one of its namespaces, if it has any.
@@ -180,7 +183,11 @@ host::Result<void> live(const BoardOptions& options, const BoardRecord& record, 
         TRY_ASSIGN(places, build_file_system(record));
     }
     TRY_ASSIGN(const std::unique_ptr<Board> board, Board::create(options, places, log));
-    if (record.root.empty()) TRY(show_board(places, record.name));
+    if (record.root.empty()) {
+        TRY(show_board(places, record.name));
+        if (record.ssh) TRY(start_sshd(record, outside.sshd_log));
+        for (const auto& forwarder : outside.forwarders) forwarder->serve();
+    }
     ControlServer& control = *outside.control;
     control.on("status", [&](const auto&, ControlReply& reply) { (void)reply.send(board->status_json() + "\n"); });
     control.on("down", [&](const auto&, ControlReply& reply) {
@@ -191,6 +198,31 @@ host::Result<void> live(const BoardOptions& options, const BoardRecord& record, 
     ready(record);
     end.wait();
     outside.control.reset();
+    outside.forwarders.clear();
+    return {};
+}
+
+/// Opens what listens on the user's machine, and says where in the record.
+host::Result<void> open_ports(const BoardOptions& options, BoardRecord& record, Outside& outside) {
+    const auto open = [&](PublishedPort port) -> host::Result<PublishedPort> {
+        TRY_ASSIGN(auto forwarder, Forwarder::listen(options.address, port));
+        outside.forwarders.push_back(std::move(forwarder));
+        return outside.forwarders.back()->port();
+    };
+    record.ssh = has_sshd() && ::geteuid() == 0;
+    if (options.ssh_port) {
+        if (!record.ssh)
+            return std::unexpected(host::Error(
+                ErrorCode::NotFound,
+                ::geteuid() == 0 ? "--ssh: there is no sshd on this machine" : "--ssh: sshd on a board wants root",
+                ::geteuid() == 0 ? "apt-get install openssh-server" : ""));
+        TRY_ASSIGN(const PublishedPort port, open({*options.ssh_port, kSshPort}));
+        record.ssh_port = port.outside;
+    }
+    for (const PublishedPort wanted : options.published) {
+        TRY_ASSIGN(const PublishedPort port, open(wanted));
+        record.published.push_back(port);
+    }
     return {};
 }
 
@@ -203,7 +235,12 @@ host::Result<void> keep(const BoardOptions& options, BoardRecord record, const R
     if (options.root.empty()) {
         TRY_ASSIGN(record.disk, disk_folder(record.name));
         TRY_ASSIGN(record.made, make_mount_points());
+        TRY(open_ports(options, record, outside));
         TRY(save(record));  // from here on there is something to clean up
+        if (record.ssh) {
+            TRY(prepare_ssh(record));
+            outside.sshd_log = open_sshd_log(record);
+        }
         TRY(unshare_pids());
     } else {
         TRY_ASSIGN(const BoardPlaces places, prepare_root(options.root));
@@ -227,6 +264,7 @@ host::Result<void> keep(const BoardOptions& options, BoardRecord record, const R
     ::close(pipe[1]);
     ::close(go[0]);
     outside.control->abandon();
+    for (const auto& forwarder : outside.forwarders) forwarder->abandon();
     record.pid = board;
     const auto saved = save(record);
     if (saved) (void)!::write(go[1], "+", 1);

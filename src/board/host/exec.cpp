@@ -12,7 +12,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <optional>
+
+#include "board/host/forward.h"
 #include "board/host/namespaces.h"
+#include "board/host/terminal_relay.h"
 
 namespace talpa::board {
 namespace {
@@ -32,21 +36,44 @@ void pass_on(int signal) {
 
 }  // namespace
 
-host::Result<int> run_in_board(const BoardRecord& record, const std::vector<std::string>& command) {
+namespace {
+
+host::Result<void> enter(const BoardRecord& record, int kinds) {
     const int board = static_cast<int>(::syscall(SYS_pidfd_open, record.pid, 0));
     if (board < 0)
         return host::failure(ErrorCode::NotFound, "the board's process {} is not there: {}", record.pid,
                              std::strerror(errno));
-    char folder[PATH_MAX];
-    const bool has_folder = ::getcwd(folder, sizeof folder) != nullptr;
-    int kinds = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC;
     if (::geteuid() != 0) kinds |= CLONE_NEWUSER;
     const bool entered = ::setns(board, kinds) == 0;
     const int why = errno;
     ::close(board);
     if (!entered)
         return host::failure(ErrorCode::AccessFailed, "cannot enter the board's namespaces: {}", std::strerror(why));
+    return {};
+}
 
+}  // namespace
+
+host::Result<void> connect_in_board(const BoardRecord& record, std::uint16_t port) {
+    TRY(enter(record, CLONE_NEWNET));
+    const int socket = connect_local(port);
+    if (socket < 0)
+        return host::failure(ErrorCode::NotFound, "nothing answers at port {} of the board: {}", port,
+                             std::strerror(-socket));
+    ::signal(SIGPIPE, SIG_IGN);
+    relay(STDIN_FILENO, STDOUT_FILENO, socket);
+    ::close(socket);
+    return {};
+}
+
+host::Result<int> run_in_board(const BoardRecord& record, const std::vector<std::string>& command) {
+    char folder[PATH_MAX];
+    const bool has_folder = ::getcwd(folder, sizeof folder) != nullptr;
+    TRY(enter(record, CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC));
+
+    std::optional<TerminalRelay> terminal;
+    if (at_terminal()) terminal.emplace();
+    if (terminal && !terminal->valid()) terminal.reset();
     int report[2];  // carries errno when the program cannot be started
     if (::pipe2(report, O_CLOEXEC) != 0)
         return host::failure(ErrorCode::OutOfResources, "cannot make a pipe: {}", std::strerror(errno));
@@ -54,6 +81,7 @@ host::Result<int> run_in_board(const BoardRecord& record, const std::vector<std:
     if (child < 0) return host::failure(ErrorCode::OutOfResources, "cannot start a process: {}", std::strerror(errno));
     if (child == 0) {
         ::close(report[0]);
+        if (terminal) terminal->adopt();
         if (!has_folder || ::chdir(folder) != 0) (void)!::chdir("/");
         ::setenv("PATH", path_with_defaults().c_str(), 1);
         ::setenv("TALPA_BOARD", record.name.c_str(), 1);
@@ -72,6 +100,7 @@ host::Result<int> run_in_board(const BoardRecord& record, const std::vector<std:
     ::signal(SIGINT, SIG_IGN);
     ::signal(SIGQUIT, SIG_IGN);
     for (const int signal : {SIGTERM, SIGHUP}) ::signal(signal, pass_on);
+    if (terminal) terminal->run(child);
     int error = 0;
     ssize_t n = 0;
     while ((n = ::read(report[0], &error, sizeof error)) < 0 && errno == EINTR) {

@@ -32,8 +32,12 @@ namespace talpa::board {
 /// Once the tree of /sys is served: shows it at its real places, and opens the loopback interface.
 [[nodiscard]] host::Result<void> show_board(const BoardPlaces& places, const std::string& name);
 
-/// Runs a program in a board's namespaces, in the caller's folder where the board has it, and waits for it. Its exit
+/// Runs a program in a board's namespaces, in the caller's folder where the board has it and at a
+/// terminal of the board if the caller has one, and waits for it. Its exit
 /// status as a shell counts (128 + signal). NotFound when it cannot be started.
 [[nodiscard]] host::Result<int> run_in_board(const BoardRecord& record, const std::vector<std::string>& command);
+
+/// Moves bytes between standard input and output and a port of the board, until both directions have ended.
+[[nodiscard]] host::Result<void> connect_in_board(const BoardRecord& record, std::uint16_t port);
 
 }  // namespace talpa::board

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/host/error.h"
+#include "board/host/forward.h"
 #include "board/linux/remoteproc.h"
 
 namespace talpa::board {
@@ -59,7 +60,10 @@ struct BoardOptions {
     unsigned npu_threads = 2;
     std::set<Without> without;
     std::set<Quirk> quirks;
-    std::filesystem::path boot_elf;  ///< with Quirk::Attached: what U-Boot loaded
+    std::optional<std::uint16_t> ssh_port;  ///< sshd's on the user's machine; 0: any
+    std::vector<PublishedPort> published;
+    std::string address = "127.0.0.1";  ///< where those listen
+    std::filesystem::path boot_elf;     ///< with Quirk::Attached: what U-Boot loaded
 
     [[nodiscard]] bool lacks(Without w) const { return without.contains(w); }
     [[nodiscard]] bool has(Quirk q) const { return quirks.contains(q); }

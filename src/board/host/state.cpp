@@ -82,6 +82,11 @@ BoardRecord look_up(const std::string& name) {
             record.disk = json.value("disk", std::string());
             record.pid = json.value("pid", 0);
             record.ssh_port = json.value("ssh_port", 0);
+            record.ssh = json.value("ssh", false);
+            for (const auto& port : json.value("published", host::Json::array()))
+                if (port.is_object())
+                    record.published.push_back(
+                        {port.value("outside", std::uint16_t{0}), port.value("inside", std::uint16_t{0})});
             for (const auto& path : json.value("made", std::vector<std::string>())) record.made.emplace_back(path);
         }
     }
@@ -98,10 +103,19 @@ std::vector<BoardRecord> all_boards() {
 }
 
 host::Result<void> save(const BoardRecord& record) {
+    host::Json published = host::Json::array();
+    for (const PublishedPort& port : record.published)
+        published.push_back({{"outside", port.outside}, {"inside", port.inside}});
     host::Json made = host::Json::array();
     for (const fs::path& path : record.made) made.push_back(path.string());
-    const host::Json json{{"name", record.name}, {"root", record.root.string()}, {"disk", record.disk.string()},
-                          {"pid", record.pid},   {"ssh_port", record.ssh_port},  {"made", std::move(made)}};
+    const host::Json json{{"name", record.name},
+                          {"root", record.root.string()},
+                          {"disk", record.disk.string()},
+                          {"pid", record.pid},
+                          {"ssh", record.ssh},
+                          {"ssh_port", record.ssh_port},
+                          {"published", std::move(published)},
+                          {"made", std::move(made)}};
     TRY(host::write_text(record.record_file(), json.dump(2) + "\n"));
     return host::write_text(record.folder / "pid", fmt::format("{}\n", record.pid));
 }

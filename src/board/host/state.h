@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/host/error.h"
+#include "board/host/forward.h"
 
 namespace talpa::board {
 
@@ -22,7 +23,9 @@ struct BoardRecord {
     std::filesystem::path root;    ///< where it serves; empty: in namespaces
     std::filesystem::path disk;    ///< what it keeps on a real disk; empty: nothing
     pid_t pid = 0;                 ///< of the board's process, as this process sees it; 0 before it is up
-    int ssh_port = 0;
+    bool ssh = false;              ///< an sshd runs on it
+    int ssh_port = 0;              ///< … and is reached here; 0: through `talpa board connect` only
+    std::vector<PublishedPort> published;
     std::vector<std::filesystem::path> made;  ///< empty folders that something had to be mounted on
     bool alive = false;
 

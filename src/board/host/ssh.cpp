@@ -1,0 +1,151 @@
+#include "board/host/ssh.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "base/host/file.h"
+#include "board/host/mounts.h"
+
+namespace talpa::board {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+constexpr const char* kSshd = "/usr/sbin/sshd";
+constexpr const char* kPidFile = "/run/sshd.pid";
+constexpr const char* kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Starts a program with no signal blocked; standard output and error go to `output`.
+host::Result<pid_t> spawn(const std::vector<std::string>& words, int output) {
+    std::vector<char*> argv;
+    for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    ::posix_spawn_file_actions_init(&files);
+    ::posix_spawnattr_init(&attributes);
+    ::posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&files, output, 1);
+    ::posix_spawn_file_actions_adddup2(&files, output, 2);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    pid_t child = 0;
+    const int error = ::posix_spawnp(&child, argv[0], &files, &attributes, argv.data(), environ);
+    ::posix_spawn_file_actions_destroy(&files);
+    ::posix_spawnattr_destroy(&attributes);
+    if (error != 0) return host::failure(ErrorCode::NotFound, "cannot run {}: {}", words[0], std::strerror(error));
+    return child;
+}
+
+/// A key pair without passphrase.
+host::Result<void> make_key(const fs::path& path, const std::string& comment) {
+    if (fs::exists(path)) return {};
+    TRY_ASSIGN(const pid_t child,
+               spawn({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", path.string()}, 2));
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (status != 0) return host::failure(ErrorCode::AccessFailed, "ssh-keygen could not make {}", path.string());
+    return {};
+}
+
+fs::path private_key(const BoardRecord& record) {
+    return record.folder / "id_ed25519";
+}
+fs::path host_key(const BoardRecord& record) {
+    return record.disk / "sshd/host_key";
+}
+std::string alias(const BoardRecord& record) {
+    return "talpa-board-" + record.name;
+}
+
+/// An account whose password is locked is refused without PAM, even with a key; a password that cannot be typed is not.
+void unlock_root() {
+    auto shadow = host::read_text("/etc/shadow");
+    if (!shadow || !shadow->starts_with("root:!")) return;
+    const auto end = shadow->find(':', 5);
+    if (end == std::string::npos) return;
+    shadow->replace(5, end - 5, "*");
+    (void)host::write_text("/etc/shadow", *shadow);
+    (void)!::chmod("/etc/shadow", 0640);
+}
+
+}  // namespace
+
+bool has_sshd() {
+    return ::access(kSshd, X_OK) == 0;
+}
+
+host::Result<void> prepare_ssh(const BoardRecord& record) {
+    TRY(make_key(private_key(record), alias(record)));
+    TRY(make_folder(record.disk / "sshd", 0700));
+    TRY(make_folder(record.disk / "ssh", 0700));
+    TRY(make_key(host_key(record), alias(record)));
+    TRY_ASSIGN(const std::string client, host::read_text(private_key(record).string() + ".pub"));
+    TRY_ASSIGN(const std::string host, host::read_text(host_key(record).string() + ".pub"));
+    TRY(host::write_text(record.disk / "ssh/authorized_keys", client));
+    TRY(host::write_text(record.folder / "known_hosts", alias(record) + " " + host));
+    return host::write_text(record.disk / "sshd/config",
+                            fmt::format(R"(# The sshd of a talpa board.
+Port {}
+ListenAddress 0.0.0.0
+ListenAddress ::
+HostKey {}
+PidFile {}
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+UsePAM no
+UseDNS no
+PrintMotd no
+AcceptEnv LANG LC_*
+SetEnv PATH={} TALPA_BOARD={}
+Subsystem sftp internal-sftp
+)",
+                                        kSshPort, host_key(record).string(), kPidFile, kPath, record.name));
+}
+
+int open_sshd_log(const BoardRecord& record) {
+    return ::open((record.folder / "sshd.log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
+host::Result<void> start_sshd(const BoardRecord& record, int log) {
+    unlock_root();
+    TRY_ASSIGN(const pid_t child, spawn({kSshd, "-D", "-e", "-f", (record.disk / "sshd/config").string()}, log));
+    for (const auto until = std::chrono::steady_clock::now() + 10s; std::chrono::steady_clock::now() < until;) {
+        if (fs::exists(kPidFile)) return {};  // it writes that once it listens
+        if (::waitpid(child, nullptr, WNOHANG) == child) break;
+        std::this_thread::sleep_for(5ms);
+    }
+    return host::failure(ErrorCode::AccessFailed, "sshd did not come up; it says why in {}",
+                         (record.folder / "sshd.log").string());
+}
+
+std::string ssh_config(const BoardRecord& record, const std::string& talpa) {
+    std::string text = fmt::format("Host {}\n", record.name);
+    if (record.ssh_port != 0)
+        text += fmt::format("    HostName 127.0.0.1\n    Port {}\n", record.ssh_port);
+    else
+        text += fmt::format("    HostName {}\n    ProxyCommand {} board connect --name {} {}\n", alias(record), talpa,
+                            record.name, kSshPort);
+    text += fmt::format(
+        "    User root\n    IdentityFile {}\n    IdentitiesOnly yes\n    HostKeyAlias {}\n    UserKnownHostsFile {}\n"
+        "    StrictHostKeyChecking yes\n",
+        private_key(record).string(), alias(record), (record.folder / "known_hosts").string());
+    return text;
+}
+
+}  // namespace talpa::board

@@ -22,15 +22,22 @@ if(CMAKE_SCRIPT_MODE_FILE)
   return()
 endif()
 
+# talpa_embed(webapp ROOT ${made} FILES …) takes files that the build makes; whoever makes them lists them as outputs.
 function(talpa_embed folder)
+  cmake_parse_arguments(E "" "ROOT" "FILES" ${ARGN})
+  set(root ${CMAKE_SOURCE_DIR}/src/${folder})
+  set(names_list ${E_UNPARSED_ARGUMENTS} ${E_FILES})
+  if(E_ROOT)
+    set(root ${E_ROOT})
+  endif()
   talpa_target_name(target ${folder})
   string(REPLACE "/" "::" space ${folder})
   set(output ${CMAKE_BINARY_DIR}/embedded/${folder}.cpp)
-  set(sources ${ARGN})
-  list(TRANSFORM sources PREPEND ${CMAKE_SOURCE_DIR}/src/${folder}/)
-  list(JOIN ARGN "," names)
+  set(sources ${names_list})
+  list(TRANSFORM sources PREPEND ${root}/)
+  list(JOIN names_list "," names)
   add_custom_command(OUTPUT ${output}
-                     COMMAND ${CMAKE_COMMAND} -D OUTPUT=${output} -D FOLDER=${CMAKE_SOURCE_DIR}/src/${folder} -D SPACE=${space} -D FILES=${names} -P ${CMAKE_SOURCE_DIR}/cmake/TalpaEmbed.cmake
+                     COMMAND ${CMAKE_COMMAND} -D OUTPUT=${output} -D FOLDER=${root} -D SPACE=${space} -D FILES=${names} -P ${CMAKE_SOURCE_DIR}/cmake/TalpaEmbed.cmake
                      DEPENDS ${sources} ${CMAKE_SOURCE_DIR}/cmake/TalpaEmbed.cmake
                      COMMENT "Embedding files of src/${folder}" VERBATIM)
   target_sources(${target} PRIVATE ${output})

@@ -8,6 +8,7 @@
 #include "image/decode.h"
 #include "image/preprocess.h"
 #include "link/crc32.h"
+#include "link/memory_map.h"
 #include "runtime/operators/all.h"
 
 namespace talpa::classifier {
@@ -40,29 +41,55 @@ void put_phases(RunResult& result, const PreparedPicture& picture, const link::h
 }  // namespace
 
 host::Result<BoardProgram> BoardProgram::open(const std::filesystem::path& path, const NormalisationFlags& flags) {
-    TRY_ASSIGN(host::MappedFile file, host::MappedFile::open(path));
-    BoardProgram program{.path = path, .file = std::move(file), .input = {}, .input_port = {}, .outputs = {}};
+    BoardProgram program;
+    TRY_ASSIGN(program.mapped_, host::MappedFile::open(path));
+    program.name = path.string();
+    TRY(program.read(flags));
+    return program;
+}
+
+host::Result<BoardProgram> BoardProgram::of_bytes(std::vector<std::uint8_t> bytes, std::string name,
+                                                  const NormalisationFlags& flags) {
+    BoardProgram program;
+    program.owned_ = std::move(bytes);
+    program.name = std::move(name);
+    TRY(program.read(flags));
+    return program;
+}
+
+host::Result<void> BoardProgram::read(const NormalisationFlags& flags) {
     runtime::host::SessionOptions options;
     options.operators = runtime::all_operators();
+    // Before anything of the size that the file asks for is allocated: does the board have it?
+    const auto opened = pte::Program::open(bytes());
+    if (!opened) return std::unexpected(host::Error(opened.error()).with_context(name));
+    TRY_ASSIGN(const auto need, host::with_context(runtime::host::memory_need(*opened, options), name));
+    const auto at_most = [&](std::size_t wanted, const link::MemoryRange& range) -> host::Result<void> {
+        if (wanted <= range.size) return {};
+        return host::failure(ErrorCode::OutOfResources, "{}: the program wants {} bytes of {}, the board has {}", name,
+                             wanted, range.name, range.size);
+    };
+    TRY(at_most(need.method + need.planned_total() + need.temporary, link::kPlannedBuffers));
+    TRY(at_most(need.scratch + need.fast_scratch, link::kNpuScratch));
+
     // The firmware runs `forward`, as this does by default.
-    TRY_ASSIGN(const auto session, runtime::host::Session::open(program.file.bytes(), path.string(), options));
-    TRY_ASSIGN(const std::uint32_t port, host::with_context(picture_port(session), path.string()));
-    program.input_port = session.input(port);
-    TRY_ASSIGN(program.input,
-               host::with_context(picture_input(session.program(), options.method, port, program.input_port, flags),
-                                  path.string()));
+    TRY_ASSIGN(const auto session, runtime::host::Session::open(bytes(), name, options));
+    TRY_ASSIGN(const std::uint32_t port, host::with_context(picture_port(session), name));
+    input_port = session.input(port);
+    TRY_ASSIGN(input,
+               host::with_context(picture_input(session.program(), options.method, port, input_port, flags), name));
     for (std::uint32_t i = 0; i < session.output_count(); ++i) {
         runtime::host::PortInfo output = session.output(i);
         if (output.kind != runtime::Value::Kind::Tensor) continue;
-        if (program.classes == 0) {
+        if (classes == 0) {
             const std::vector<std::uint8_t> zeros(output.size_bytes);
             if (is_classification({.type = output.type, .shape = output.sizes, .bytes = zeros, .quantization = {}}))
-                program.classes = output.size_bytes / scalar_size(output.type);
+                classes = output.size_bytes / scalar_size(output.type);
         }
-        program.outputs.push_back(std::move(output));
+        outputs.push_back(std::move(output));
     }
-    program.crc = link::crc32(program.file.bytes());
-    return program;
+    crc = link::crc32(bytes());
+    return {};
 }
 
 host::Result<PreparedPicture> prepare_picture(Bytes file, const image::PreprocessSpec& spec,
@@ -85,11 +112,8 @@ link::host::BoardResult<RunResult> run_on_board(link::host::RunnerClient& client
                                                 const BoardRunOptions& options,
                                                 const link::host::RunCallbacks& callbacks) {
     const std::array<Bytes, 1> inputs{picture.tensor};
-    link::host::RunJob job{.program = program.file.bytes(),
-                           .program_crc = program.crc,
-                           .inputs = inputs,
-                           .top = 1,
-                           .timeout = options.timeout};
+    link::host::RunJob job{
+        .program = program.bytes(), .program_crc = program.crc, .inputs = inputs, .top = 1, .timeout = options.timeout};
     TRY_ASSIGN(const link::host::RunAnswer answer, client.run(job, callbacks));
     if (answer.outputs.size() != program.outputs.size())
         return link::host::board_failure(link::host::BoardFault::BadReply, "the runner has {} outputs, the program {}",

@@ -16,18 +16,27 @@
 
 namespace talpa::classifier {
 
-struct BoardProgram {
-    std::filesystem::path path;
-    host::MappedFile file;
+class BoardProgram {
+  public:
+    std::string name;       ///< the path, or what an upload was called
     std::uint32_t crc = 0;  ///< CRC-32 of the file
     PictureInput input;
     runtime::host::PortInfo input_port;
     std::vector<runtime::host::PortInfo> outputs;  ///< the tensors among them, in order
     std::size_t classes = 0;                       ///< of the first output that scores classes; 0: none does
 
-    /// Reads and checks the whole program, and finds its picture input. Errors name the file.
+    /// Reads and checks the whole program, and finds its picture input. Errors name the file: what is wrong with it,
+    /// OutOfResources when it wants more memory than the board reserves.
     [[nodiscard]] static host::Result<BoardProgram> open(const std::filesystem::path& path,
                                                          const NormalisationFlags& flags = {});
+    [[nodiscard]] static host::Result<BoardProgram> of_bytes(std::vector<std::uint8_t> bytes, std::string name,
+                                                             const NormalisationFlags& flags = {});
+    [[nodiscard]] Bytes bytes() const { return mapped_ ? mapped_->bytes() : Bytes(owned_); }
+
+  private:
+    [[nodiscard]] host::Result<void> read(const NormalisationFlags& flags);
+    std::optional<host::MappedFile> mapped_;
+    std::vector<std::uint8_t> owned_;
 };
 
 /// A picture made ready for a program's input.

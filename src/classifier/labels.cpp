@@ -20,6 +20,10 @@ bool is_text(std::string_view text) {
 
 host::Result<Labels> Labels::read(const std::filesystem::path& path, std::int64_t offset) {
     TRY_ASSIGN(const std::string text, host::read_text(path, kMaxBytes));
+    return of_text(text, path, offset);
+}
+
+host::Result<Labels> Labels::of_text(std::string_view text, const std::filesystem::path& path, std::int64_t offset) {
     Labels labels;
     labels.path_ = path;
     labels.offset_ = offset;

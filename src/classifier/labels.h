@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/host/error.h"
@@ -16,6 +17,10 @@ class Labels {
     /// too. `offset`: class c is named by line c + offset, counted from 0 (-1 for a network whose class 0 is a
     /// background without a line). Errors: the file's own; InvalidArgument when it has no lines or is no text.
     [[nodiscard]] static host::Result<Labels> read(const std::filesystem::path& path, std::int64_t offset);
+
+    /// The same for text that was read already; `name` is for messages.
+    [[nodiscard]] static host::Result<Labels> of_text(std::string_view text, const std::filesystem::path& name,
+                                                      std::int64_t offset);
 
     /// InvalidArgument, with what may be done, when a class of `classes` has no line (classes before line 0 need none).
     [[nodiscard]] host::Result<void> check_enough_for(std::size_t classes) const;

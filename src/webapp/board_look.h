@@ -1,0 +1,59 @@
+// What there is to see of the board, gathered by whoever has the privileges: the device tree, the memory device, the
+// NPU's device, the remote processor, the ttys. Facts only; what they mean is in checks.h. As JSON it crosses from the
+// broker to the part that talks to the network.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/core/byte_reader.h"
+#include "base/host/json.h"
+#include "link/host/board_access.h"
+
+namespace talpa::webapp {
+
+struct ReservedNode {
+    std::string name;  ///< "model@c0000000"
+    std::uint64_t base = 0, size = 0;
+    bool no_map = false, reusable = false;
+};
+
+struct BoardLook {
+    std::string tree;  ///< "/sys/firmware/devicetree/base", "/proc/device-tree"; empty: none can be read
+    std::string model, bootargs;
+    std::vector<std::string> compatible;
+    std::vector<ReservedNode> reserved;
+    bool power_domains = false;  ///< remoteproc-cm33 has the property
+
+    std::string memory_open;  ///< why the memory device cannot be opened; empty: it can
+    bool memory_missing = false;
+    std::string memory_map_model, memory_map_upper;  ///< why a range cannot be mapped; empty: it can
+
+    bool ethosu_exists = false;
+    std::string ethosu_open;  ///< why it cannot be opened
+
+    link::host::RemoteprocLook remoteproc;
+    std::vector<unsigned> ttys;
+    std::string tty_open;  ///< why none of them can be used; empty: one can, or there is none
+};
+
+struct LookPaths {
+    link::host::BoardPaths board;
+    std::string device_tree;  ///< empty: /sys/firmware/devicetree/base, else /proc/device-tree
+    std::string ethosu = "/dev/ethosu0";
+};
+
+[[nodiscard]] BoardLook look_at_board(const LookPaths& paths);
+[[nodiscard]] host::Json to_json(const BoardLook& look);
+/// Throws what nlohmann-json throws; the sender is our own broker.
+[[nodiscard]] BoardLook board_look_of(const host::Json& json);
+
+[[nodiscard]] host::Json remoteproc_json(const link::host::RemoteprocLook& look);
+[[nodiscard]] link::host::RemoteprocLook remoteproc_of(const host::Json& json);
+
+/// The ranges of one `reg` property with the cells of its parent; empty when the length does not fit.
+[[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint64_t>> reg_ranges(Bytes reg, unsigned address_cells,
+                                                                              unsigned size_cells);
+
+}  // namespace talpa::webapp

@@ -3,6 +3,7 @@
 #   litert   MobileNetV2 on the NPU model against LiteRT with XNNPACK (PyPI ai-edge-litert, in a venv under build/)
 #   kernels  the single kernels of the NPU model
 #   m33      the Cortex-M33 simulator against qemu-system-arm on the same programs
+#   webapp   a picture through the web application on the virtual board against Flask, Pillow and pyserial
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -33,10 +34,15 @@ bench_m33() {
     /usr/bin/python3 bench/m33.py
 }
 
-[ $# -gt 0 ] || set -- litert kernels m33
+bench_webapp() {
+    cmake --build --preset release --target talpa-webapp talpa_board_tree_tool >/dev/null
+    TALPA_BUILD=build/release /usr/bin/python3 bench/webapp/compare.py
+}
+
+[ $# -gt 0 ] || set -- litert kernels m33 webapp
 for name in "$@"; do
     if ! declare -F "bench_$name" >/dev/null; then
-        echo "bench: there is no '$name'; there are: litert, kernels, m33" >&2
+        echo "bench: there is no '$name'; there are: litert, kernels, m33, webapp" >&2
         exit 2
     fi
     printf '\n== %s\n' "$name"

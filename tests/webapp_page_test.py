@@ -3,6 +3,7 @@
 that users meet; a server that restarts; keyboard; no request beyond the board, no console message, no layout shift; axe finds
 nothing serious. --shots DIR keeps screenshots. Skipped (77) where Chromium or ChromeDriver is missing."""
 import base64
+import json
 import pathlib
 import shutil
 import sys
@@ -10,7 +11,7 @@ import tempfile
 import time
 
 from board_tree import BoardTree, need_firmware
-from inspect_html_test import Browser, ELEMENT, KEY
+from inspect_html_test import KEY, Browser
 from talpa_test import GOLDEN, REFERENCE, SKIPPED, SOURCE, Checks
 from webapp_tool import Server
 
@@ -229,9 +230,11 @@ def steady(check, page):
     messages = [m for m in page.browser.log("browser") if m["level"] in ("SEVERE", "WARNING")]
     check.equal(messages, [], "console messages")
     for entry in page.browser.log("performance"):
-        if '"Network.requestWillBeSent"' in entry["message"]:
-            url = __import__("json").loads(entry["message"])["message"]["params"]["request"]["url"]
-            check.that(url.startswith((f"http://127.0.0.1:{page.server.port}/", "blob:", "data:", "about:")), f"requested {url}")
+        event = json.loads(entry["message"])["message"]
+        if event["method"] != "Network.requestWillBeSent" or not event["params"]["documentURL"].startswith("http"):
+            continue  # the browser's own start page
+        url = event["params"]["request"]["url"]
+        check.that(url.startswith((f"http://127.0.0.1:{page.server.port}/", "blob:", "data:", "about:")), f"requested {url}")
 
 
 def main():

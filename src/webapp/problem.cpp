@@ -14,6 +14,11 @@ constexpr Row kRows[] = {
 #undef X
 };
 
+/// What is wrong and with what; the code says the rest.
+std::string detail_of(const host::Error& error) {
+    return error.context.empty() ? error.message : error.context + ": " + error.message;
+}
+
 }  // namespace
 
 host::Json Problem::json() const {
@@ -45,10 +50,8 @@ Problem problem(ProblemKind kind, std::string detail) {
 }
 
 Problem problem(const host::Error& error) {
-    host::Error bare = error;
-    bare.hint.clear();
     const auto of = [&](ProblemKind kind) {
-        Problem made = problem(kind, bare.describe());
+        Problem made = problem(kind, detail_of(error));
         if (!error.hint.empty()) made.fix = error.hint;
         return made;
     };
@@ -66,12 +69,10 @@ Problem problem(const host::Error& error) {
 }
 
 Problem problem(const link::host::BoardError& error) {
-    host::Error bare = error.error;
-    bare.hint.clear();
     Problem made{.status = board_fault_http_status(error.fault),
                  .code = std::string(board_fault_code(error.fault)),
                  .title = std::string(board_fault_text(error.fault)),
-                 .detail = bare.describe(),
+                 .detail = detail_of(error.error),
                  .fix = error.error.hint,
                  .known = error.known,
                  .retry_after_s = 0};

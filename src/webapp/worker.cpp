@@ -215,7 +215,9 @@ void Worker::run(Ready ready) {
             result->image = job->pictures[ready.index].name;
             outcome.what = *std::move(result);
         } else {
-            outcome.what = problem(result.error());
+            // A run that we ended because we end is not the client's doing.
+            const bool ours = stopping_ && result.error().fault == BoardFault::Cancelled;
+            outcome.what = ours ? problem(ProblemKind::Stopping) : problem(result.error());
         }
         if (job->crop) outcome.crop_png = png_of(picture.fitted);
     } catch (const std::exception& e) {

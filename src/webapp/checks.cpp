@@ -85,6 +85,11 @@ Check memory_check(const BoardLook& look) {
         .found = {},
         .means = "Program and picture cannot be handed to the Cortex-M33.",
         .fix = {}};
+    const bool relaxed = look.bootargs.find("iomem=relaxed") != std::string::npos;
+    const std::string relax =
+        "Add iomem=relaxed to the kernel's command line (U-Boot: setenv bootargs \"${bootargs} iomem=relaxed\"; "
+        "saveenv) and reboot. It has now: " +
+        look.bootargs;
     if (look.memory_missing) {
         check.found = "there is none";
         check.fix = "In a container: bind /dev (-v /dev:/dev). On the board: a kernel with CONFIG_DEVMEM=y.";
@@ -99,16 +104,20 @@ Check memory_check(const BoardLook& look) {
             found +=
                 fmt::format("{}{}: {}", found.empty() ? "" : "; ", link::kEthosuRegion.name, look.memory_map_upper);
         check.found = fmt::format("cannot be mapped: {}", found);
-        const bool relaxed = look.bootargs.find("iomem=relaxed") != std::string::npos;
         check.fix = relaxed || look.tree.empty()
                         ? "Reserve both ranges with no-map in the device tree (see the checks above)."
-                        : "Add iomem=relaxed to the kernel's command line (U-Boot: setenv bootargs \"${bootargs} "
-                          "iomem=relaxed\"; saveenv) and reboot. It has now: " +
-                              look.bootargs;
+                        : relax;
     } else {
         check.state = State::Ok;
         check.found = "can be read, written and mapped";
         check.means.clear();
+        if (!look.tree.empty() && !relaxed) {
+            check.state = State::Warning;
+            check.means =
+                "It works now; but the kernel's command line lacks iomem=relaxed, and a kernel with "
+                "CONFIG_IO_STRICT_DEVMEM refuses the ranges as soon as a driver claims them.";
+            check.fix = relax;
+        }
     }
     return check;
 }

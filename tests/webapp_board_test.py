@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""The web application and talpa classify on the whole virtual board (talpa board up --root): with everything there all checks are
+ok and a picture gives what talpa run gives; with each prerequisite taken away the right check says the right fix."""
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import time
+
+from board_tree import FIRMWARE, need_firmware
+from talpa_test import GOLDEN, REFERENCE, SKIPPED, SOURCE, Checks, talpa
+from webapp_tool import Server
+
+MOBILENET = REFERENCE / "models/mobilenet_v2/mobilenet_v2.pte"
+REAL = MOBILENET.exists()
+PROGRAM = MOBILENET if REAL else GOLDEN / "models/resnet8_random/resnet8_random.pte"
+PHOTO = SOURCE / "docs/pictures/chelsea.jpg"
+
+# What is missing: the check that tells it, its state, and words of the fix.
+MISSING = {
+    "reserved-memory": ("reserved-model", "failed", "reg = <0x0 0xc0000000 0x0 0x400000>;"),
+    "ethosu-region": ("reserved-ethosu", "failed", "without reusable"),
+    "ethosu-device": ("ethosu-device", "failed", "modprobe ethosu"),
+    "devmem": ("memory", "failed", "CONFIG_DEVMEM"),
+    "iomem-relaxed": ("memory", "warning", "iomem=relaxed"),  # below --root the memory is a file, which root may always map
+    "power-domain": ("remoteproc", "warning", "Add power-domains"),
+    "mcore-booted": ("firmware", "failed", "clk-imx93.mcore_booted"),
+    "rpmsg": ("tty", "failed", "modprobe rpmsg_tty"),
+}
+
+
+class Board:
+    def __init__(self, root, *arguments):
+        self.root, self.name = root, f"web-test-{os.getpid()}"
+        ran = talpa("board", "up", "--root", root, "--name", self.name, "--startup-delay", 0, *arguments)
+        assert ran.status == 0, ran.err
+
+    def start(self):
+        shutil.copy(FIRMWARE, self.root / "lib/firmware/")
+        remoteproc = self.root / "sys/class/remoteproc/remoteproc0"
+        (remoteproc / "firmware").write_text(FIRMWARE.name)
+        (remoteproc / "state").write_text("start")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        talpa("board", "down", "--name", self.name)
+
+
+def states_of(server):
+    _, document = server.json("GET", "/api/checks")
+    return {c["id"]: c for c in document["checks"]}
+
+
+def whole(check, root):
+    with Board(root) as board:
+        board.start()
+        labels = ("--labels", REFERENCE / "imagenet_labels.txt") if REAL else ()
+        with Server("--root", root, "--program", PROGRAM, *labels) as server:
+            expected = json.loads(talpa("run", PROGRAM, "--image", PHOTO, *labels, "--json").out)["top"]
+            status, answer = server.classify(("a.jpg", PHOTO.read_bytes()))
+            check.equal((status, answer.get("top")), (200, expected), f"a picture on the board: {answer}")
+            classified = talpa("classify", PHOTO, "--program", PROGRAM, *labels, "--root", root, "--json")
+            check.equal(json.loads(classified.out or "{}").get("top"), expected, f"talpa classify: {classified.err}")
+            states = {i: c["state"] for i, c in states_of(server).items()}
+            wrong = {i: s for i, s in states.items() if s != "ok" and not (i == "labels" and not REAL)}
+            check.equal(wrong, {}, "all checks are ok")
+
+
+def without(check, root, word):
+    wanted, state, fix = MISSING[word]
+    with Board(root, "--without", word) as board:
+        if word == "rpmsg":
+            board.start()
+        with Server("--root", root, "--program", PROGRAM) as server:
+            found = states_of(server)[wanted]
+            check.equal(found["state"], state, f"without {word}: {found}")
+            check.that(fix in found["fix"], f"without {word}: {found['fix']}")
+
+
+def unclocked(check, root):
+    with Board(root, "--without", "npu-clock") as board:
+        board.start()
+        with Server("--root", root, "--program", PROGRAM) as server:
+            started = time.monotonic()
+            status, problem = server.classify(("a.jpg", PHOTO.read_bytes()))
+            check.equal((status, problem["code"]), (502, "firmware-fault"), f"an NPU without a clock: {problem}")
+            check.that(time.monotonic() - started < 10 and any("bfar 0x4A900" in k for k in problem.get("known", [])), f"{problem}")
+
+
+def main():
+    need_firmware()
+    if os.geteuid() != 0 and not os.access("/dev/fuse", os.W_OK):
+        print("skipped: the board wants /dev/fuse")
+        sys.exit(SKIPPED)
+    check = Checks()
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder) / "board"
+        whole(check, root)
+        unclocked(check, root)
+        for word in MISSING:
+            without(check, root, word)
+    check.finish()
+
+
+if __name__ == "__main__":
+    main()

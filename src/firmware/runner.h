@@ -21,6 +21,20 @@
 
 namespace talpa::firmware {
 
+/// With the build option the NPU's fast scratch (region 2) lies in on-chip RAM when it fits there.
+#ifdef TALPA_OCRAM
+inline constexpr bool kFastScratchInOcram = true;
+#else
+inline constexpr bool kFastScratchInOcram = false;
+#endif
+
+/// Why a command failed: the code of the protocol, and the details.
+struct Failure {
+    link::RunnerError code;
+    Error error;
+};
+using Outcome = std::expected<void, Failure>;
+
 class RunnerPlatform {
   public:
     /// Memory at a physical address of the memory map's DDR ranges.
@@ -70,11 +84,6 @@ class Runner {
         std::uint32_t address = 0, bytes = 0;
         runtime::Tensor tensor;  ///< its data is the copy
     };
-    struct Failure {
-        link::RunnerError code;
-        Error error;
-    };
-    using Outcome = std::expected<void, Failure>;
     struct Times {
         std::uint32_t crc = 0, load = 0, input = 0, quantize = 0, npu = 0, dequantize = 0, run = 0;
     };
@@ -89,13 +98,23 @@ class Runner {
 
     void execute(const Request& request);
     [[nodiscard]] Outcome run(const Request& request, const Staging& staging, Times& times, std::uint64_t& npu_cycles);
-    [[nodiscard]] Outcome check_crc(const StagedInput& range, const char* what);
-    [[nodiscard]] Outcome set_inputs(runtime::Method& method, const Request& request, const Staging& staging,
-                                     Times& times);
+    /// Moves the link; the Failure of a run that must end now.
+    [[nodiscard]] Outcome go_on();
+    /// Copies a range and compares the CRC of the copy; both places may be one.
+    [[nodiscard]] Outcome copy_checked(std::uint8_t* to, const std::uint8_t* from, const StagedInput& range,
+                                       const char* what);
+    /// Where the method's `input`, the `given`th tensor among them, is staged; `next` is the next default place.
+    [[nodiscard]] std::expected<StagedInput, Failure> input_range(const runtime::Method& method, const Staging& staging,
+                                                                  std::uint32_t input, std::uint32_t given,
+                                                                  std::uint32_t& next);
+    [[nodiscard]] Outcome set_input(runtime::Method& method, std::uint32_t input, const StagedInput& range,
+                                    runtime::Pool copy, Times& times);
     [[nodiscard]] Outcome copy_outputs(runtime::Method& method, const Request& request);
     void find_scales(const pte::Program& program);
     void report(const Request& request, const Times& times, std::uint64_t npu_cycles, std::uint32_t total_cycles);
-    void trace_outputs();
+    [[nodiscard]] std::uint32_t report_top(const Request& request);
+    void report_outputs(const Request& request, std::uint32_t argmax);
+    void trace_run();
     void set_state(link::RunnerState state);
     [[nodiscard]] volatile link::ControlBlock& control();
 
@@ -106,6 +125,7 @@ class Runner {
     std::array<Request, link::kRunQueueDepth> queue_{};
     std::size_t first_ = 0, queued_ = 0;
     static constexpr std::size_t kMaxPeers = 2;
+    static constexpr std::size_t kMaxTop = 20;  ///< TOP lines at most
     struct Line {
         Peer peer;
         link::LineAssembler assembler;

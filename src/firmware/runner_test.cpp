@@ -331,5 +331,107 @@ TEST_F(RunnerTest, GarbageInTheControlBlockIsNoRequest) {
     EXPECT_EQ(control().magic, link::kControlMagic);
 }
 
+// Linux may write at any time: what the CRC was right of is what runs, not what lies there when the NPU starts.
+TEST_F(RunnerTest, WhatACrcCoversIsCopiedBeforeItIsUsed) {
+    stage("models", "ds_cnn_random");
+    const auto expected = golden("models/ds_cnn_random/out0.bin");
+    board.during_npu = [&] {
+        std::memset(board.memory(link::kProgram.base, static_cast<std::uint32_t>(program.size())), 0xEE,
+                    program.size());
+        std::memset(board.memory(link::kInputTensor.base, 64), 0xEE, 64);
+    };
+    const auto run = fmt::format("RUN pte=0,{} in=0x36D000,{} crc={},{}", program.size(), input.size(),
+                                 link::crc32(program), link::crc32(input));
+    EXPECT_EQ(say(run).back(), "OK RUN seq=1\n");
+    EXPECT_EQ(output(expected.size()), expected);
+    board.during_npu = nullptr;
+    EXPECT_TRUE(has(say(run), "ERR 4 no model"));
+    put(link::kProgram.base, program);
+    EXPECT_TRUE(has(say(run), "ERR 5 crc mismatch: input has 0x"));
+}
+
+TEST_F(RunnerTest, OverlappingRangesAreRefused) {
+    stage("models", "ds_cnn_random");
+    const auto size = std::to_string(program.size()), bytes = std::to_string(input.size());
+    EXPECT_TRUE(has(say("RUN pte=0," + size + " in=" + std::to_string(program.size() - 16) + "," + bytes), "ERR 8"));
+    EXPECT_TRUE(has(say("RUN pte=0," + size + " in=0," + bytes), "ERR 8"));
+    EXPECT_TRUE(has(say("RUN in=0," + bytes), "ERR 8")) << "the default program begins there";
+    EXPECT_TRUE(has(say("RUN in=0x36C800," + bytes), "ERR 8")) << "the control block";
+    EXPECT_TRUE(has(say("RUN in=0xA8000000," + bytes), "ERR 8")) << "the NPU's scratch";
+    EXPECT_TRUE(has(say("RUN pte=0xA9000000," + size), "ERR 8")) << "the planned buffers";
+    // Behind a small program there is room for an input; a program of unknown length ends where it begins.
+    const std::uint32_t behind = static_cast<std::uint32_t>((program.size() + 15) / 16 * 16);
+    put(link::kProgram.base + behind, input);
+    EXPECT_EQ(say(fmt::format("RUN in={},{}", behind, input.size())).back(), "OK RUN seq=1\n");
+    EXPECT_EQ(output(12 * 4), golden("models/ds_cnn_random/out0.bin"));
+    EXPECT_TRUE(has(say(fmt::format("RUN in={},{}", behind / 2 / 16 * 16, input.size())), "ERR 15"));
+}
+
+TEST_F(RunnerTest, SeveralInputsFromTheCommandAndFromTheDefaultPlace) {
+    stage("ops", "add_same");
+    const auto second = golden("ops/add_same/in1.bin");
+    const std::uint32_t next = link::kInputTensor.base + static_cast<std::uint32_t>((input.size() + 15) / 16 * 16);
+    put(next, second);
+    const auto expected = golden("ops/add_same/out0.bin");
+    EXPECT_EQ(say("RUN").back(), "OK RUN seq=1\n") << board.replies.back();
+    EXPECT_EQ(output(expected.size()), expected);
+    std::memset(board.memory(next, 16), 0, 16);
+    put(link::kBigPrograms.base, second);
+    const auto run = fmt::format("RUN pte=0,{} in=0x36D000,{},0xAC000000,{} crc={},{},{}", program.size(), input.size(),
+                                 second.size(), link::crc32(program), link::crc32(input), link::crc32(second));
+    EXPECT_EQ(say(run).back(), "OK RUN seq=2\n") << board.replies.back();
+    EXPECT_EQ(output(expected.size()), expected);
+    EXPECT_TRUE(
+        has(say(fmt::format("RUN in=0x36D000,{}", input.size())), "ERR 14 input shape mismatch: 1 inputs staged"));
+}
+
+TEST_F(RunnerTest, Int8InputsAndOutputsStayInt8) {
+    stage("ops", "int8_io_conv");
+    const auto expected = golden("ops/int8_io_conv/out0.bin");
+    const auto replies = say("RUN");
+    EXPECT_EQ(replies.back(), "OK RUN seq=1\n");
+    EXPECT_TRUE(has(replies, " dtype=int8 bytes=" + std::to_string(expected.size())));
+    EXPECT_EQ(output(expected.size()), expected);
+    EXPECT_TRUE(has(say("OUT i=0 from=0 count=1"), fmt::format(" v={}\n", static_cast<std::int8_t>(expected[0]))));
+}
+
+TEST_F(RunnerTest, WordsThatUsersOfTheOriginalLookFor) {
+    stage("models", "ds_cnn_random");
+    say("RUN");
+    for (const char* words :
+         {"NPU config match", "NPU arch match", "cmd_end_reached 0x1", "bus_status_error 0x0",
+          "Output[0]: dtype=6, numel=12, nbytes=48", "(float raw)", "1 inferences finished", "Model run: 1"})
+        EXPECT_NE(board.traced.find(words), std::string::npos) << words;
+}
+
+TEST_F(RunnerTest, TimesAreGivenPhaseByPhase) {
+    stage("models", "ds_cnn_random");
+    board.during_npu = [&] { board.time_ms += 40; };
+    const auto replies = say("RUN");
+    for (const char* phase : {"crc_us=", "load_us=", "input_us=", "quantize_us=", "dequantize_us=", "run_us=",
+                              "npu_cycles=", "cpu_cycles="})
+        EXPECT_TRUE(has(replies, phase)) << phase;
+    std::string line;
+    for (const auto& r : replies)
+        if (r.starts_with("TIME ")) line = r;
+    const auto value = [&](const std::string& key) {
+        return std::stoul(line.substr(line.find(" " + key) + key.size() + 1));
+    };
+    EXPECT_GE(value("npu_us="), 40000u);
+    EXPECT_LT(value("quantize_us="), 40000u);
+    EXPECT_LT(value("dequantize_us="), 40000u);
+    EXPECT_GE(value("run_us="), value("npu_us="));
+    EXPECT_GT(value("npu_cycles="), 0u);
+}
+
+TEST_F(RunnerTest, ABareRunComputesNoCrcAndReadsTheProgramAnew) {
+    stage("models", "ds_cnn_random");
+    EXPECT_EQ(say("RUN").back(), "OK RUN seq=1\n");
+    stage("models", "resnet8_random");
+    EXPECT_EQ(say("RUN").back(), "OK RUN seq=2\n");
+    const auto expected = golden("models/resnet8_random/out0.bin");
+    EXPECT_EQ(output(expected.size()), expected);
+}
+
 }  // namespace
 }  // namespace talpa::firmware

@@ -27,31 +27,34 @@ float exponential(float x) {
     return p * power(n / 2) * power(n - n / 2);
 }
 
-float element(const runtime::Tensor& t, std::size_t i, OutputScale s) {
+std::int64_t integer_element(const runtime::Tensor& t, std::size_t i) {
     using runtime::ScalarType;
-    std::int64_t q = 0;
     switch (t.type) {
-        case ScalarType::Float32:
-            return t.as<const float>()[i];
         case ScalarType::Int8:
-            q = t.as<const std::int8_t>()[i];
-            break;
+            return t.as<const std::int8_t>()[i];
         case ScalarType::UInt8:
-            q = t.as<const std::uint8_t>()[i];
-            break;
+            return t.as<const std::uint8_t>()[i];
         case ScalarType::Int16:
-            q = t.as<const std::int16_t>()[i];
-            break;
+            return t.as<const std::int16_t>()[i];
         case ScalarType::Int32:
-            q = t.as<const std::int32_t>()[i];
-            break;
+            return t.as<const std::int32_t>()[i];
         case ScalarType::Int64:
-            return static_cast<float>(t.as<const std::int64_t>()[i]);
+            return t.as<const std::int64_t>()[i];
         default:
             return 0;
     }
-    const auto steps = static_cast<float>(static_cast<std::int32_t>(q) - s.zero_point);
-    return s.scale == 0 ? static_cast<float>(static_cast<std::int32_t>(q)) : steps * s.scale;
+}
+
+float element(const runtime::Tensor& t, std::size_t i, OutputScale s) {
+    if (t.type == runtime::ScalarType::Float32) return t.as<const float>()[i];
+    const std::int64_t steps = integer_element(t, i) - (s.scale == 0 ? 0 : s.zero_point);
+    // In halves where they are needed, for the M33 would bring a library to convert 64 bits; the sum is off by a unit
+    // in the last place at most.
+    const auto low = static_cast<std::int32_t>(steps);
+    const float value = low == steps ? static_cast<float>(low)
+                                     : static_cast<float>(static_cast<std::int32_t>(steps >> 32)) * 4294967296.0f +
+                                           static_cast<float>(static_cast<std::uint32_t>(steps));
+    return s.scale == 0 ? value : value * s.scale;
 }
 
 std::size_t best_scores(const runtime::Tensor& tensor, OutputScale scale, std::span<Score> top) {

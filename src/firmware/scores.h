@@ -26,6 +26,9 @@ struct OutputScale {
 /// Element `i` of a tensor of type float32, int8, uint8, int16, int32 or int64 as a number; 0 for other types.
 [[nodiscard]] float element(const runtime::Tensor& tensor, std::size_t i, OutputScale scale);
 
+/// An element of an integer tensor as it is; 0 for other types.
+[[nodiscard]] std::int64_t integer_element(const runtime::Tensor& tensor, std::size_t i);
+
 /// The best `top.size()` elements, best first, the lower index first among equals; how many there are. Probabilities
 /// are a softmax over all elements, unless these already are a distribution (none negative, sum within 1 % of 1).
 [[nodiscard]] std::size_t best_scores(const runtime::Tensor& tensor, OutputScale scale, std::span<Score> top);

@@ -61,8 +61,14 @@ std::expected<Staging, RunnerError> resolve_staging(const Request& request, cons
         staging.program = {link::kProgram.base, link::kProgram.size, 0, false};
     }
     staging.input_count = input_count;
-    for (std::uint32_t i = 0; i < input_count; ++i)
+    for (std::uint32_t i = 0; i < input_count; ++i) {
         if (!take(staging.inputs[i], inputs[i])) return std::unexpected(RunnerError::BadAddress);
+        StagedInput& p = staging.program;
+        const StagedInput& in = staging.inputs[i];
+        if (!ranges_overlap(p.address, p.length, in.address, in.length)) continue;
+        if (program.given || in.address <= p.address) return std::unexpected(RunnerError::BadAddress);
+        p.length = in.address - p.address;  // whoever stages an input behind a small program says where that must end
+    }
     if (input_count == 0) staging.inputs[0] = {link::kInputTensor.base, 0, 0, false};
     return staging;
 }

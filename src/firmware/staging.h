@@ -30,7 +30,9 @@ struct Staging {
     std::uint32_t input_count = 0;  ///< 0: one input at the default address, further ones behind it
 };
 
-/// `last_request` is the control block's request sequence that was consumed last, and is brought up to date.
+/// Refuses (BadAddress) ranges outside the memory for staging and inputs that overlap a program of given length; one
+/// without ends where an input begins. `last_request` is the control block's request sequence that was consumed last,
+/// and is brought up to date.
 [[nodiscard]] std::expected<Staging, link::RunnerError> resolve_staging(const Request& request,
                                                                         const volatile link::ControlBlock& control,
                                                                         std::uint32_t& last_request);

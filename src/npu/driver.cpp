@@ -124,6 +124,9 @@ Result<void> Driver::wait() {
             return fail(ErrorCode::Timeout,
                         "the NPU stopped (STATUS {}) but no interrupt came within {} ms: is its line enabled?",
                         hex(last_status_), options_.timeout_ms);
+        if (const char* const why = bus_.gave_up(); why != nullptr)
+            return fail(ErrorCode::Timeout, "the NPU was stopped at command stream offset {} (STATUS {}): {}",
+                        last_qread_, hex(last_status_), why);
         return fail(ErrorCode::Timeout, "the NPU still runs after {} ms, at command stream offset {} (STATUS {})",
                     options_.timeout_ms, last_qread_, hex(last_status_));
     }

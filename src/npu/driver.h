@@ -23,6 +23,8 @@ class RegisterBus {
     /// Returns true when the interrupt line is (or becomes) active within the time, false otherwise. May return true
     /// too early: the driver looks at STATUS.
     [[nodiscard]] virtual bool wait_for_interrupt(std::uint32_t timeout_ms) = 0;
+    /// Why it returned false, when that was not because the time was over; a constant.
+    [[nodiscard]] virtual const char* gave_up() { return nullptr; }
 
     /// Power domain and clocks on, before a job; off, after it. Registers need not survive in between.
     [[nodiscard]] virtual Result<void> power_on() { return {}; }

@@ -11,7 +11,8 @@ std::int64_t clamped(std::int64_t v) {
     return v > kFar ? kFar : v < -kFar ? -kFar : v;
 }
 
-std::int64_t saturating_mul(std::int64_t a, std::int64_t b) {
+// Not inline: on the M33 each copy would be a hundred bytes.
+[[gnu::noinline]] std::int64_t saturating_mul(std::int64_t a, std::int64_t b) {
     std::int64_t r = 0;
     if (__builtin_mul_overflow(a, b, &r)) return (a < 0) != (b < 0) ? -kFar : kFar;
     return clamped(r);

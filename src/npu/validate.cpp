@@ -12,7 +12,7 @@ namespace {
 
 template <typename... Args>
 std::unexpected<Error> illegal(const Operation& op, const char* sentence, Args... args) {
-    return fail(ErrorCode::CommandStream, sentence, op.offset_bytes, op_kind_name(op.kind), args...);
+    return (fail)(ErrorCode::CommandStream, sentence, op.offset_bytes, op_kind_name(op.kind), args...);
 }
 
 bool is_multiple(std::int64_t v, std::int64_t step) {

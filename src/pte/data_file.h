@@ -46,4 +46,12 @@ class DataFile {
     Table root_;
 };
 
+/// The data files that belong to a program. The firmware is given none, so its span says so, and nothing of them is
+/// compiled into it.
+#ifdef TALPA_NO_DATA_FILES
+using DataFiles = std::span<const DataFile, 0>;
+#else
+using DataFiles = std::span<const DataFile>;
+#endif
+
 }  // namespace talpa::pte

@@ -108,10 +108,10 @@ Result<void> check_record(const std::uint8_t* record, const char* table, std::ui
         const std::int32_t v = word(i);
         const bool good = i < 6 ? v > 0 : v == 1 || v == 2 || v == 4 || v == 8;
         if (!good)
-            return fail(ErrorCode::InvalidProgram,
-                        i < 6 ? "record {} of the delegate's {}: dimension {} is {}"
-                              : "record {} of the delegate's {}: element size (word {}) is {}",
-                        index, table, i, v);
+            return (fail)(ErrorCode::InvalidProgram,
+                          i < 6 ? TALPA_SENTENCE("record {} of the delegate's {}: dimension {} is {}")
+                                : TALPA_SENTENCE("record {} of the delegate's {}: element size (word {}) is {}"),
+                          index, table, i, v);
         bytes *= static_cast<std::uint64_t>(v);
         if (bytes > INT32_MAX)
             return fail(ErrorCode::InvalidProgram, "record {} of the delegate's {} has more than 2^31 bytes", index,

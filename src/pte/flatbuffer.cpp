@@ -52,14 +52,18 @@ bool Verifier::follow(const Place& at, std::uint32_t field, std::uint32_t& targe
     if (!scalar(at, field, 4)) return false;
     const std::uint64_t to = std::uint64_t{field} + u32(field);
     if (to == field || to % 4 != 0 || !inside(to, 4))
-        return bad(at, "{} at {}: slot {} points to offset {}, which is misaligned or outside the {} bytes", to);
+        return bad(at,
+                   TALPA_SENTENCE("{} at {}: slot {} points to offset {}, which is misaligned or outside the {} bytes"),
+                   to);
     target = static_cast<std::uint32_t>(to);
     return true;
 }
 
 bool Verifier::scalar(const Place& at, std::uint32_t field, std::uint32_t width) {
     if (field % width != 0 || !inside(field, width))
-        return bad(at, "{} at {}: the field of slot {} lies at offset {}, misaligned or outside the {} bytes", field);
+        return bad(
+            at, TALPA_SENTENCE("{} at {}: the field of slot {} lies at offset {}, misaligned or outside the {} bytes"),
+            field);
     return true;
 }
 
@@ -70,10 +74,13 @@ bool Verifier::vector(const Place& at, std::uint32_t field, std::uint32_t width,
     count = u32(target);
     first = target + 4;
     if (!inside(first, std::uint64_t{count} * width))
-        return bad(at, "{} at {}: the vector of slot {} has {} elements, more than there is room for in {} bytes",
-                   count);
+        return bad(
+            at,
+            TALPA_SENTENCE("{} at {}: the vector of slot {} has {} elements, more than there is room for in {} bytes"),
+            count);
     if (count != 0 && first % width != 0)
-        return bad(at, "{} at {}: the elements of slot {} lie at offset {}, which is misaligned", first);
+        return bad(at, TALPA_SENTENCE("{} at {}: the elements of slot {} lie at offset {}, which is misaligned"),
+                   first);
     return true;
 }
 
@@ -92,10 +99,13 @@ bool Verifier::union_value(const Place& at, const SlotRule& rule, const Table& v
     const std::uint32_t value_field = view.field(rule.slot + 1U);
     if (type_field != 0 && !scalar(at, type_field, 1)) return false;
     const std::uint8_t number = type_field == 0 ? 0 : base_[type_field];
-    if (number == 0) return value_field == 0 || bad(at, "{} at {}: slot {} has a value of type {}, which is none", 0);
+    if (number == 0)
+        return value_field == 0 ||
+               bad(at, TALPA_SENTENCE("{} at {}: slot {} has a value of type {}, which is none"), 0);
     const TableKind* const member = union_member(rule.type, number);
-    if (member == nullptr) return bad(at, "{} at {}: slot {} has type {}, which no known schema has", number);
-    if (value_field == 0) return bad(at, "{} at {}: slot {} has type {}, but no value", number);
+    if (member == nullptr)
+        return bad(at, TALPA_SENTENCE("{} at {}: slot {} has type {}, which no known schema has"), number);
+    if (value_field == 0) return bad(at, TALPA_SENTENCE("{} at {}: slot {} has type {}, but no value"), number);
     std::uint32_t target = 0;
     return follow(at, value_field, target) && table(*member, target);
 }
@@ -129,7 +139,8 @@ bool Verifier::slot(const Place& at, const SlotRule& rule, const Table& view) {
     // A string: one NUL follows the bytes that are counted.
     if (!vector(at, field, 1, target, count)) return false;
     if (!inside(std::uint64_t{target} + count, 1) || base_[target + count] != 0)
-        return bad(at, "{} at {}: the string of slot {}, at offset {}, does not end with a NUL", target);
+        return bad(at, TALPA_SENTENCE("{} at {}: the string of slot {}, at offset {}, does not end with a NUL"),
+                   target);
     return true;
 }
 
@@ -137,17 +148,20 @@ bool Verifier::table(TableKind kind, std::uint64_t position) {
     const TableRule& rule = table_rule(kind);
     Place at{rule.name, static_cast<std::uint32_t>(position), 0};
     if (budget_ == 0)
-        return bad(at, "{} at {} (slot {}): more than {} tables in {} bytes: they are shared without end", size_);
+        return bad(at,
+                   TALPA_SENTENCE("{} at {} (slot {}): more than {} tables in {} bytes: they are shared without end"),
+                   size_);
     --budget_;
     if (position % 4 != 0 || !inside(position, 4))
-        return bad(at, "{} at {} (slot {}): offset {} is misaligned or outside the {} bytes", position);
+        return bad(at, TALPA_SENTENCE("{} at {} (slot {}): offset {} is misaligned or outside the {} bytes"), position);
     const std::int64_t vtable = static_cast<std::int64_t>(position) - static_cast<std::int32_t>(u32(at.position));
     if (vtable < 0 || vtable % 2 != 0 || !inside(static_cast<std::uint64_t>(vtable), 4))
-        return bad(at, "{} at {} (slot {}): its vtable would be at {}, misaligned or outside the {} bytes",
+        return bad(at,
+                   TALPA_SENTENCE("{} at {} (slot {}): its vtable would be at {}, misaligned or outside the {} bytes"),
                    static_cast<std::uint64_t>(vtable));
     const std::uint16_t length = load_le<std::uint16_t>(base_ + vtable);
     if (length < 4 || length % 2 != 0 || !inside(static_cast<std::uint64_t>(vtable), length))
-        return bad(at, "{} at {} (slot {}): its vtable has a length of {}", length);
+        return bad(at, TALPA_SENTENCE("{} at {} (slot {}): its vtable has a length of {}"), length);
     const Table view(base_, at.position);
     for (const SlotRule& slot_rule : rule.slots) {
         at.slot = slot_rule.slot;

@@ -21,7 +21,7 @@ std::string_view memory_mode(std::string_view flags) {
 
 // Data of a block that lies elsewhere: first in the program's named data, then in the data files (V27).
 Result<Bytes> find_external(std::string_view key, const pte::Program& program,
-                            std::span<const pte::DataFile> data_files) {
+                            pte::DataFiles data_files) {
     TRY_ASSIGN(std::optional<Bytes> found, program.find_named_data(key));
     for (const pte::DataFile& file : data_files) {
         if (found) break;
@@ -39,7 +39,7 @@ Result<Bytes> find_external(std::string_view key, const pte::Program& program,
 }
 
 Result<Bytes> block_data(const pte::BlobBlock& block, const pte::Program& program,
-                         std::span<const pte::DataFile> data_files) {
+                         pte::DataFiles data_files) {
     return block.external ? find_external(block.key(), program, data_files) : Result<Bytes>(block.data);
 }
 
@@ -108,7 +108,7 @@ std::uint8_t canary(std::uint32_t at, std::uint8_t salt) {
 }  // namespace
 
 Result<EthosUDelegate> EthosUDelegate::load(const pte::Program& program, const pte::DelegateView& delegate,
-                                            std::uint32_t index, std::span<const pte::DataFile> data_files,
+                                            std::uint32_t index, pte::DataFiles data_files,
                                             const npu::Device* device) {
     if (delegate.id() == "ArmBackend")
         return fail(
@@ -131,7 +131,7 @@ Result<EthosUDelegate> EthosUDelegate::load(const pte::Program& program, const p
 }
 
 Result<void> EthosUDelegate::take_blocks(const pte::Program& program, const pte::DelegateView& delegate,
-                                         std::span<const pte::DataFile> data_files) {
+                                         pte::DataFiles data_files) {
     TRY_ASSIGN(const Bytes payload, program.delegate_data(delegate));
     TRY_ASSIGN(const pte::DelegateBlob blob, pte::parse_delegate_blob(payload));
     TRY_ASSIGN(const Bytes weights, block_data(blob.weights, program, data_files));

@@ -24,7 +24,7 @@ class EthosUDelegate {
     /// of the whole stream, which yields the scratch sizes and refuses accesses outside the regions and writes to
     /// constants. `index` is the delegate's in the method, for messages.
     [[nodiscard]] static Result<EthosUDelegate> load(const pte::Program& program, const pte::DelegateView& delegate,
-                                                     std::uint32_t index, std::span<const pte::DataFile> data_files,
+                                                     std::uint32_t index, pte::DataFiles data_files,
                                                      const npu::Device* device);
 
     [[nodiscard]] std::uint32_t argument_count() const { return inputs_.count() + outputs_.count(); }
@@ -53,7 +53,7 @@ class EthosUDelegate {
 
   private:
     [[nodiscard]] Result<void> take_blocks(const pte::Program& program, const pte::DelegateView& delegate,
-                                           std::span<const pte::DataFile> data_files);
+                                           pte::DataFiles data_files);
     [[nodiscard]] Result<void> measure(std::string_view memory_mode);
     [[nodiscard]] Result<std::uint64_t> run_once(npu::Device& device, std::span<const Value> values,
                                                  pte::Vector<std::int32_t> args, Pool scratch, Pool fast_scratch,

@@ -51,7 +51,7 @@ class Arguments {
     template <typename... Args>
         requires(sizeof...(Args) < Error::kMaxArgs)
     [[nodiscard]] std::unexpected<Error> error(ErrorCode code, const char* sentence_with_op_first, Args... a) const {
-        return fail(code, sentence_with_op_first, op_name_, a...);
+        return (fail)(code, sentence_with_op_first, op_name_, a...);
     }
 
   private:

@@ -28,6 +28,6 @@ struct LoadedTensor {
 /// `value` is the index in the value table, for messages; `arena_sizes` the plan's non_const_buffer_sizes, checked.
 [[nodiscard]] Result<LoadedTensor> load_tensor(const pte::Program& program, const pte::TensorView& view,
                                                std::uint32_t value, pte::Vector<std::int64_t> arena_sizes,
-                                               std::span<const pte::DataFile> data_files);
+                                               pte::DataFiles data_files);
 
 }  // namespace talpa::runtime

@@ -65,16 +65,12 @@ void put_arg(Sink& sink, const ErrorArg& arg) {
     }
 }
 
-}  // namespace
-
-std::unexpected<Error> detail::make_failure(std::uint32_t code_and_kinds, const char* sentence, ...) {
-    Error error;
-    error.code = static_cast<ErrorCode>(code_and_kinds & 0xFF);
-    error.sentence = sentence;
-    std::va_list args;
-    va_start(args, sentence);
-    for (std::uint32_t kinds = code_and_kinds >> 8; kinds != 0; kinds >>= 3) {
-        ErrorArg& arg = error.args[error.arg_count++];
+/// The arguments as make_failure passes them; how many there are.
+std::uint8_t take_arguments(std::array<ErrorArg, Error::kMaxArgs>& to, std::uint32_t kinds, std::va_list args) {
+    using detail::Passed;
+    std::uint8_t count = 0;
+    for (; kinds != 0; kinds >>= 3) {
+        ErrorArg& arg = to[count++];
         switch (static_cast<Passed>(kinds & 7)) {
             case Passed::None:
                 break;
@@ -90,11 +86,9 @@ std::unexpected<Error> detail::make_failure(std::uint32_t code_and_kinds, const 
             case Passed::Unsigned64:
                 arg = va_arg(args, std::uint64_t);
                 break;
-            case Passed::Text: {
-                const auto text = va_arg(args, PassedText);
-                arg = std::string_view(text.data, text.size);
+            case Passed::Text:
+                arg = *va_arg(args, const std::string_view*);
                 break;
-            }
             case Passed::Literal:
                 arg = va_arg(args, const char*);
                 break;
@@ -103,22 +97,107 @@ std::unexpected<Error> detail::make_failure(std::uint32_t code_and_kinds, const 
                 break;
         }
     }
+    return count;
+}
+
+std::string_view render_sentence(std::span<char> out, const char* sentence, std::span<const ErrorArg> args) {
+    Sink sink(out);
+    std::size_t next = 0;
+    bool opened = false;  // '{' came, and what follows it has not yet
+    const auto put = [&](char c) {
+        if (opened && c == '}') {
+            if (next < args.size()) put_arg(sink, args[next++]);
+            opened = false;
+            return;
+        }
+        if (opened) sink.put('{');
+        opened = c == '{';
+        if (!opened) sink.put(c);
+    };
+    for (const char* p = sentence; *p != '\0'; ++p) {
+#ifdef TALPA_COMPACT_ERRORS
+        detail::unpack(static_cast<std::uint8_t>(*p), put);
+#else
+        put(*p);
+#endif
+    }
+    if (opened) sink.put('{');
+    return sink.written();
+}
+
+}  // namespace
+
+std::size_t detail::format_passed(std::span<char> out, std::uint32_t kinds, const char* sentence, ...) {
+    std::array<ErrorArg, Error::kMaxArgs> values{};
+    std::va_list args;
+    va_start(args, sentence);
+    const std::uint8_t count = take_arguments(values, kinds, args);
+    va_end(args);
+    return render_sentence(out, sentence, std::span(values).first(count)).size();
+}
+
+#ifdef TALPA_COMPACT_ERRORS
+
+/// What an Error leaves aside.
+struct ErrorRecord {
+    std::uint16_t serial = 0;
+    std::uint8_t arg_count = 0;
+    const char* sentence = nullptr;
+    std::array<ErrorArg, Error::kMaxArgs> args{};
+
+    static ErrorRecord& next(Error& error) {
+        static constinit std::uint16_t last = 0;
+        if (++last == 0) ++last;
+        error.serial_ = last;
+        ErrorRecord& record = of(error);
+        record.serial = last;
+        return record;
+    }
+    static ErrorRecord& of(const Error& error) {
+        static constinit std::array<ErrorRecord, Error::kKept> kept{};
+        return kept[error.serial_ % kept.size()];
+    }
+    static bool has(const Error& error) { return error.serial_ != 0 && of(error).serial == error.serial_; }
+};
+
+std::unexpected<Error> detail::make_failure(std::uint32_t code_and_kinds, const char* sentence, ...) {
+    Error error;
+    error.code = static_cast<ErrorCode>(code_and_kinds & 0xFF);
+    ErrorRecord& record = ErrorRecord::next(error);
+    record.sentence = sentence;
+    std::va_list args;
+    va_start(args, sentence);
+    record.arg_count = take_arguments(record.args, code_and_kinds >> 8, args);
     va_end(args);
     return std::unexpected<Error>(error);
 }
 
 std::string_view Error::render(std::span<char> out) const {
-    Sink sink(out);
-    std::size_t next = 0;
-    for (const char* p = sentence; *p != '\0'; ++p) {
-        if (p[0] == '{' && p[1] == '}') {
-            ++p;
-            if (next < arg_count) put_arg(sink, args[next++]);
-        } else {
-            sink.put(*p);
-        }
+    if (!ErrorRecord::has(*this)) {
+        const ErrorArg name = error_name(code);
+        return render_sentence(out, "{}", {&name, 1});
     }
-    return sink.written();
+    const ErrorRecord& record = ErrorRecord::of(*this);
+    return render_sentence(out, record.sentence, std::span(record.args).first(record.arg_count));
 }
+
+#else
+
+std::unexpected<Error> detail::make_failure(std::uint32_t code_and_kinds, const char* sentence, ...) {
+    Error error;
+    error.code = static_cast<ErrorCode>(code_and_kinds & 0xFF);
+    error.sentence = sentence;
+    std::va_list args;
+    va_start(args, sentence);
+    error.arg_count = take_arguments(error.args, code_and_kinds >> 8, args);
+    va_end(args);
+    return std::unexpected<Error>(error);
+}
+
+std::string_view Error::render(std::span<char> out) const {
+    return render_sentence(out, sentence, std::span(args).first(arg_count));
+}
+
+#endif
 
 }  // namespace talpa

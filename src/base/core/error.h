@@ -13,6 +13,10 @@
 #include <type_traits>
 #include <utility>
 
+#ifdef TALPA_COMPACT_ERRORS
+#include "base/core/packed_sentence.h"
+#endif
+
 namespace talpa {
 
 /// Error codes. Numbers below 0x40 are those of the ExecuTorch runtime (pte-format, section 10), so that logs compare;
@@ -82,6 +86,32 @@ struct ErrorArg {
     return arg;
 }
 
+#ifdef TALPA_COMPACT_ERRORS
+
+/// As on the host, in one word: hundreds of functions return one of these by way of Result, and 150 bytes each time are
+/// too much code and too much stack for the M33. What fills the sentence is kept aside, for the last kKept errors; an
+/// older one renders as the name of its code. One thread only, no use in interrupt handlers.
+class Error {
+  public:
+    static constexpr std::size_t kMaxArgs = 6;
+    static constexpr unsigned kKept = 4;
+
+    ErrorCode code = ErrorCode::Internal;
+
+    constexpr Error() = default;
+    template <typename... Args>
+    Error(ErrorCode c, const char* sentence, const Args&... args);
+
+    [[nodiscard]] std::string_view render(std::span<char> out) const;
+
+  private:
+    friend struct ErrorRecord;
+    std::uint16_t serial_ = 0;  ///< of its record; 0: none
+};
+static_assert(sizeof(Error) == 4);
+
+#else
+
 struct Error {
     static constexpr std::size_t kMaxArgs = 6;
 
@@ -100,6 +130,8 @@ struct Error {
     /// written.
     [[nodiscard]] std::string_view render(std::span<char> out) const;
 };
+
+#endif
 
 template <typename T>
 using Result = std::expected<T, Error>;
@@ -124,17 +156,10 @@ template <typename T>
         return sizeof(T) > 4 ? Passed::Unsigned64 : Passed::Unsigned32;
 }
 
-struct PassedText {
-    const char* data;
-    std::size_t size;
-};
-
 template <typename T>
 [[nodiscard]] inline auto pass(const T& v) {
-    if constexpr (std::is_same_v<T, ErrorArg>)
+    if constexpr (std::is_same_v<T, ErrorArg> || std::is_same_v<T, std::string_view>)
         return &v;
-    else if constexpr (std::is_same_v<T, std::string_view>)
-        return PassedText{v.data(), v.size()};
     else
         return v;  // narrow integers are promoted by the call
 }
@@ -142,16 +167,54 @@ template <typename T>
 [[nodiscard, gnu::noinline, gnu::cold]] std::unexpected<Error> make_failure(std::uint32_t code_and_kinds,
                                                                             const char* sentence, ...);
 
+[[nodiscard, gnu::noinline]] std::size_t format_passed(std::span<char> out, std::uint32_t kinds, const char* sentence,
+                                                       ...);
+
+/// Code and kinds of the arguments in one word, as make_failure takes them.
+template <typename... Args>
+[[nodiscard]] consteval std::uint32_t kinds_of() {
+    std::uint32_t kinds = 0, shift = 8;
+    ((kinds |= static_cast<std::uint32_t>(passed_as<std::decay_t<const Args>>()) << shift, shift += 3), ...);
+    return kinds;
+}
+
 }  // namespace detail
 
 /// `return fail(ErrorCode::InvalidProgram, "tensor {} has rank {}, at most {} is supported", i, rank, kMaxRank);`
 template <typename... Args>
     requires(sizeof...(Args) <= Error::kMaxArgs && (std::is_constructible_v<ErrorArg, Args> && ...))
 [[nodiscard]] std::unexpected<Error> fail(ErrorCode code, const char* sentence, const Args&... args) {
-    std::uint32_t kinds = static_cast<std::uint32_t>(code), shift = 8;
-    ((kinds |= static_cast<std::uint32_t>(detail::passed_as<std::decay_t<const Args>>()) << shift, shift += 3), ...);
-    return detail::make_failure(kinds, sentence, detail::pass(args)...);
+    return detail::make_failure(static_cast<std::uint32_t>(code) | detail::kinds_of<Args...>(), sentence,
+                                detail::pass(args)...);
 }
+
+/// How a function that takes a sentence as a parameter passes it on: a literal may be given as TALPA_SENTENCE("…"),
+/// which the firmware packs; calls of `fail` itself are packed without it. `(fail)(…)` takes what is no literal.
+#ifdef TALPA_COMPACT_ERRORS
+#define TALPA_SENTENCE(literal) (::talpa::detail::PackedSentence<literal>::kText.data())
+#define fail(code, sentence, ...) (fail)(code, TALPA_SENTENCE(sentence) __VA_OPT__(, ) __VA_ARGS__)
+#else
+#define TALPA_SENTENCE(literal) literal
+#endif
+
+/// Writes a sentence with its arguments into `out`, as Error::render does; how many characters. One call a line is
+/// less code than a chain of appends.
+template <typename... Args>
+    requires(sizeof...(Args) <= Error::kMaxArgs && (std::is_constructible_v<ErrorArg, Args> && ...))
+std::size_t format_text(std::span<char> out, const char* sentence, const Args&... args) {
+    return detail::format_passed(out, detail::kinds_of<Args...>() >> 8, sentence, detail::pass(args)...);
+}
+
+#ifdef TALPA_COMPACT_ERRORS
+template <typename... Args>
+Error::Error(ErrorCode c, const char* sentence, const Args&... args) : Error((fail)(c, sentence, args...).error()) {}
+#endif
+
+#ifdef TALPA_COMPACT_ERRORS
+#define TALPA_ERROR_PASSING [[gnu::always_inline]] inline  // two stores
+#else
+#define TALPA_ERROR_PASSING [[gnu::noinline, gnu::cold]]  // a copy of 150 bytes
+#endif
 
 /// What TRY returns: turns into any Result whose error can be made of this one.
 template <typename E>
@@ -160,7 +223,7 @@ class PassedError {
     explicit PassedError(E& error) : error_(error) {}
     template <typename T, typename F>
         requires std::is_constructible_v<F, E&&>
-    [[gnu::noinline, gnu::cold]] operator std::expected<T, F>() && {  // NOLINT(google-explicit-constructor)
+    TALPA_ERROR_PASSING operator std::expected<T, F>() && {  // NOLINT(google-explicit-constructor)
         return std::expected<T, F>(std::unexpect, std::move(error_));
     }
 

@@ -49,21 +49,15 @@ extern "C" [[gnu::used]] void report_fault(const std::uint32_t* frame, std::uint
     control->last_error = static_cast<std::uint32_t>(link::RunnerError::InternalFault);
     control->state = static_cast<std::uint32_t>(link::RunnerState::Fault);
 
-    Text<200> line;
-    line.put(kind < 8 ? kNames[kind] : "Fault").put(" at pc ").hex(pc).put(" lr ").hex(lr);
+    Text<120> line;
+    line.add("{} at pc {} lr {}", kind < 8 ? kNames[kind] : "Fault", hex(pc), hex(lr));
     trace(line.view());
     line.clear();
-    line.put("  cfsr ")
-        .hex(reg32(scs::kCfsr))
-        .put(" hfsr ")
-        .hex(reg32(scs::kHfsr))
-        .put(" bfar ")
-        .hex(reg32(scs::kBfar))
-        .put(" mmfar ")
-        .hex(reg32(scs::kMmfar));
+    line.add("  cfsr {} hfsr {} bfar {} mmfar {}", hex(reg32(scs::kCfsr)), hex(reg32(scs::kHfsr)),
+             hex(reg32(scs::kBfar)), hex(reg32(scs::kMmfar)));
     trace(line.view());
     line.clear();
-    line.put("  sp ").hex(static_cast<std::uint32_t>(sp)).put(" exc_return ").hex(exc_return);
+    line.add("  sp {} exc_return {}", hex(static_cast<std::uint32_t>(sp)), hex(exc_return));
     trace(line.view());
     for (;;) wfe();
 }

@@ -19,8 +19,13 @@ namespace {
 [[gnu::section(".resource_table"), gnu::used]] constinit const link::FirmwareResourceTable kResourceTable =
     link::firmware_resource_table();
 
+#ifdef TALPA_VENDOR_TTY
+/// The vendor's driver names its node by the address; mainline's has no channel to serve.
+constexpr link::Channel kChannels[] = {{"rpmsg-virtual-tty-channel-1", 0}};
+#else
 /// With mainline's driver the first makes /dev/ttyRPMSG0, with the vendor's the second /dev/ttyRPMSG30.
 constexpr link::Channel kChannels[] = {{"rpmsg-tty", 0x400}, {"rpmsg-virtual-tty-channel-1", 0x1E}};
+#endif
 
 /// Linux put its copy of the table here before it released the core; only without Linux (U-Boot) it is ours to write.
 volatile link::FirmwareResourceTable* live_table() {
@@ -64,9 +69,10 @@ class Chip final : public RunnerPlatform, public link::RpmsgPlatform {
 
     // RunnerPlatform
     std::uint8_t* memory(std::uint32_t address, std::uint32_t size) override {
-        return link::kModelRegion.contains(address, size) || link::kEthosuRegion.contains(address, size)
-                   ? pointer(address)
-                   : nullptr;
+        const bool ddr =
+            link::kModelRegion.contains(address, size) || link::kEthosuRegion.contains(address, size);
+        const bool ocram = kFastScratchInOcram && link::kOcram.contains(address, size);
+        return ddr || ocram ? pointer(address) : nullptr;
     }
     Result<npu::Device*> npu() override {
         const auto ready = driver_.initialise();
@@ -100,9 +106,17 @@ class Chip final : public RunnerPlatform, public link::RpmsgPlatform {
   private:
     static constexpr std::uint32_t kLookEveryMs = 10;
 
-    bool meanwhile() {
+    const char* meanwhile() {
         runner_.service();
-        return runner_.must_stop() == Runner::Stop::No;
+        switch (runner_.must_stop()) {
+            case Runner::Stop::Aborted:
+                return "ABORT came";
+            case Runner::Stop::TimedOut:
+                return "the time of the run is over";
+            case Runner::Stop::No:
+                break;
+        }
+        return nullptr;
     }
     void tell_link() {
         if (device_.ready() == was_up_) return;

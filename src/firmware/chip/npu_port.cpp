@@ -3,6 +3,7 @@
 #include "firmware/chip/clock.h"
 #include "firmware/chip/registers.h"
 #include "firmware/chip/trace.h"
+#include "firmware/runner.h"
 #include "link/memory_map.h"
 
 namespace talpa::firmware {
@@ -28,7 +29,8 @@ bool NpuPort::wait_for_interrupt(std::uint32_t timeout_ms) {
     bool came = false;
     for (;;) {
         came = interrupted;
-        if (came || clock_ms() - start >= timeout_ms || !meanwhile_(context_)) break;
+        gave_up_ = came ? nullptr : meanwhile_(context_);
+        if (came || gave_up_ != nullptr || clock_ms() - start >= timeout_ms) break;
         wfe();  // the NPU's interrupt, a message or the next tick
     }
     disable_irq(link::kNpuIrq);
@@ -41,6 +43,11 @@ std::uint64_t NpuPort::npu_address(const void* pointer) {
     return address >= 0xD0000000 && address < 0xE0000000 ? address - 0x10000000 : address;
 }
 
+unsigned NpuPort::region_config(unsigned, std::uint64_t address, unsigned usual) {
+    constexpr unsigned kPort0 = 1;
+    return kFastScratchInOcram && link::kOcram.contains(address, 1) ? kPort0 : usual;
+}
+
 void NpuPort::fault(const Error& error) {
     std::array<char, 160> buffer{};
     trace(error.render(buffer));
@@ -50,11 +57,8 @@ npu::DriverOptions npu_options() {
     npu::DriverOptions options;
     options.privileged = false;
     options.secure = false;
-#ifdef TALPA_OCRAM
-    options.region_config = {3, 2, 1, 3, 3, 3, 3, 3};
-#else
     options.region_config = {3, 2, 2, 3, 3, 3, 3, 3};
-#endif
+    options.timeout_ms = UINT32_MAX;
     return options;
 }
 

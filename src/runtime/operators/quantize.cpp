@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "runtime/operators/quantize_m33.h"
+
 namespace talpa::runtime::operators {
 namespace {
 
@@ -43,7 +45,7 @@ Result<void> read_scale(Arguments& args, bool by_tensors, float& scale, std::int
     TRY_ASSIGN(const Tensor* const z, args.tensor(2));
     if (s->numel() != 1 || z->numel() != 1 || s->type != ScalarType::Float64 || z->type != ScalarType::Int64)
         return args.error(ErrorCode::InvalidType,
-                          "{}: scale and zero_point must be one float64 and one int64, are {} and {}",
+                          TALPA_SENTENCE("{}: scale and zero_point must be one float64 and one int64, are {} and {}"),
                           scalar_name(s->type), scalar_name(z->type));
     scale = static_cast<float>(*s->as<double>());
     zero_point = *z->as<std::int64_t>();
@@ -59,18 +61,19 @@ Result<Parameters> read_parameters(Arguments& args, bool by_tensors, ScalarType 
     TRY_ASSIGN(const std::int64_t max, args.integer(4));
     TRY_ASSIGN(const std::int64_t dtype, args.integer(5));
     if (dtype != static_cast<std::int64_t>(quantized))
-        return args.error(ErrorCode::InvalidType, "{}: dtype is {}, the quantized tensor is {}", dtype,
+        return args.error(ErrorCode::InvalidType, TALPA_SENTENCE("{}: dtype is {}, the quantized tensor is {}"), dtype,
                           scalar_name(quantized));
     const IntegerRange range = range_of(quantized);
     if (range.max == 0)
-        return args.error(ErrorCode::InvalidType, "{}: the quantized tensor is {}", scalar_name(quantized));
+        return args.error(ErrorCode::InvalidType, TALPA_SENTENCE("{}: the quantized tensor is {}"),
+                          scalar_name(quantized));
     if (min > max || min < range.min || max > range.max)
-        return args.error(ErrorCode::InvalidArgument, "{}: the range {}..{} does not fit {}", min, max,
+        return args.error(ErrorCode::InvalidArgument, TALPA_SENTENCE("{}: the range {}..{} does not fit {}"), min, max,
                           scalar_name(quantized));
     if (zero_point < INT32_MIN || zero_point > INT32_MAX)
-        return args.error(ErrorCode::InvalidArgument, "{}: zero_point is {}", zero_point);
+        return args.error(ErrorCode::InvalidArgument, TALPA_SENTENCE("{}: zero_point is {}"), zero_point);
     if (!(p.scale > 0) || p.scale > std::numeric_limits<float>::max())
-        return args.error(ErrorCode::InvalidArgument, "{}: the scale is no positive number");
+        return args.error(ErrorCode::InvalidArgument, TALPA_SENTENCE("{}: the scale is no positive number"));
     p.zero_point = static_cast<std::int32_t>(zero_point);
     p.min = static_cast<std::int32_t>(min);
     p.max = static_cast<std::int32_t>(max);
@@ -83,6 +86,30 @@ float round_half_even(float v) {
     constexpr float kShift = 12582912.0F;
     return (v + kShift) - kShift;
 }
+
+#if defined(__ARM_FEATURE_DSP) && (__ARM_FP & 4) != 0
+
+// 8 bits with the whole range of the type, which is what programs have. False: not this case.
+bool quantize_fast(const Tensor& in, const Tensor& out, const Parameters& p) {
+    constexpr std::int32_t kSmall = 1 << 22;
+    const IntegerRange whole = range_of(out.type);
+    if (scalar_size(out.type) != 1 || p.min != whole.min || p.max != whole.max) return false;
+    if (p.zero_point < -kSmall || p.zero_point > kSmall) return false;
+    const float inverse = 1.0F / p.scale;
+    (out.type == ScalarType::Int8 ? m33::quantize_int8 : m33::quantize_uint8)(in.as<const float>(), out.data,
+                                                                              in.numel(), inverse, p.zero_point);
+    return true;
+}
+
+bool dequantize_fast(const Tensor& in, const Tensor& out, const Parameters& p) {
+    constexpr std::int32_t kSmall = 1 << 29;
+    if (scalar_size(in.type) != 1 || p.zero_point < -kSmall || p.zero_point > kSmall) return false;
+    (in.type == ScalarType::Int8 ? m33::dequantize_int8 : m33::dequantize_uint8)(in.data, out.as<float>(), in.numel(),
+                                                                                 p.scale, p.zero_point);
+    return true;
+}
+
+#else
 
 // The difference to the zero point of the quantized limits is small for all types but int32: one clamp before rounding.
 // T is as wide as an element; whether it is signed makes no difference to a store.
@@ -98,6 +125,28 @@ void quantize_small(const float* in, T* out, std::size_t n, const Parameters& p)
         out[i] = static_cast<T>(static_cast<std::int32_t>(round_half_even(v)) + p.zero_point);
     }
 }
+
+bool quantize_fast(const Tensor& in, const Tensor& out, const Parameters& p) {
+    constexpr std::int64_t kSmall = 1 << 22;
+    const std::int64_t low = std::int64_t{p.min} - p.zero_point, high = std::int64_t{p.max} - p.zero_point;
+    const std::size_t width = scalar_size(out.type);
+    if (width > 2 || low < -kSmall || high > kSmall || low > kSmall || high < -kSmall) return false;
+    if (width == 1)
+        quantize_small(in.as<const float>(), out.as<std::uint8_t>(), in.numel(), p);
+    else
+        quantize_small(in.as<const float>(), out.as<std::uint16_t>(), in.numel(), p);
+    return true;
+}
+
+bool dequantize_fast(const Tensor& in, const Tensor& out, const Parameters& p) {
+    if (in.type != ScalarType::Int8 || p.zero_point < -(1 << 30) || p.zero_point > 1 << 30) return false;
+    float* const to = out.as<float>();
+    for (std::size_t i = 0, n = in.numel(); i < n; ++i)
+        to[i] = static_cast<float>(in.as<const std::int8_t>()[i] - p.zero_point) * p.scale;
+    return true;
+}
+
+#endif
 
 // r = half-to-even of any float, saturated at +-2^40, which is beyond every range whatever the zero point. Large floats
 // are whole numbers; they are taken apart by hand, for the M33 would bring a library to convert 64-bit integers.
@@ -136,15 +185,7 @@ void quantize_wide(const Tensor& in, const Tensor& out, const Parameters& p) {
 }
 
 void quantize(const Tensor& in, const Tensor& out, const Parameters& p) {
-    constexpr std::int64_t kSmall = 1 << 22;
-    const std::int64_t low = std::int64_t{p.min} - p.zero_point, high = std::int64_t{p.max} - p.zero_point;
-    const bool small = low >= -kSmall && high <= kSmall && low <= kSmall && high >= -kSmall;
-    if (small && scalar_size(out.type) == 1)
-        quantize_small(in.as<const float>(), out.as<std::uint8_t>(), in.numel(), p);
-    else if (small && scalar_size(out.type) == 2)
-        quantize_small(in.as<const float>(), out.as<std::uint16_t>(), in.numel(), p);
-    else
-        quantize_wide(in, out, p);
+    if (!quantize_fast(in, out, p)) quantize_wide(in, out, p);
 }
 
 std::int32_t load(const Tensor& in, std::size_t i) {
@@ -163,13 +204,9 @@ std::int32_t load(const Tensor& in, std::size_t i) {
 }
 
 void dequantize(const Tensor& in, const Tensor& out, const Parameters& p) {
+    if (dequantize_fast(in, out, p)) return;
     float* const to = out.as<float>();
     const std::size_t n = in.numel();
-    if (in.type == ScalarType::Int8 && p.zero_point > -(1 << 30) && p.zero_point < 1 << 30) {  // the usual case, fast
-        for (std::size_t i = 0; i < n; ++i)
-            to[i] = static_cast<float>(in.as<const std::int8_t>()[i] - p.zero_point) * p.scale;
-        return;
-    }
     for (std::size_t i = 0; i < n; ++i) {
         // The difference has 33 bits: its magnitude is rounded to a float, once, and gets its sign back.
         const std::int64_t d = std::int64_t{load(in, i)} - p.zero_point;
@@ -183,7 +220,8 @@ Result<void> match_shapes(const Arguments& args, const Tensor& in, Tensor& out) 
     TRY(args.resize(out, in.shape()));
     for (std::size_t d = 0; d < in.rank; ++d)
         if (in.dim_order[d] != out.dim_order[d])
-            return args.error(ErrorCode::InvalidArgument, "{}: input and output have different orders of dimensions");
+            return args.error(ErrorCode::InvalidArgument,
+                              TALPA_SENTENCE("{}: input and output have different orders of dimensions"));
     return {};
 }
 
@@ -191,7 +229,8 @@ Result<void> quantize_any(Arguments& args, bool by_tensors) {
     TRY_ASSIGN(const Tensor* const in, args.tensor(0));
     TRY_ASSIGN(Tensor* const out, args.out(6));
     if (in->type != ScalarType::Float32)
-        return args.error(ErrorCode::InvalidType, "{}: the input must be float32, is {}", scalar_name(in->type));
+        return args.error(ErrorCode::InvalidType, TALPA_SENTENCE("{}: the input must be float32, is {}"),
+                          scalar_name(in->type));
     TRY_ASSIGN(const Parameters p, read_parameters(args, by_tensors, out->type));
     TRY(match_shapes(args, *in, *out));
     quantize(*in, *out, p);
@@ -205,17 +244,18 @@ Result<void> dequantize_any(Arguments& args, Form form) {
     TRY_ASSIGN(const Tensor* const in, args.tensor(0));
     TRY_ASSIGN(Tensor* const out, args.out(out_arg));
     if (out->type != ScalarType::Float32)
-        return args.error(ErrorCode::InvalidType, "{}: the output must be float32, is {}", scalar_name(out->type));
+        return args.error(ErrorCode::InvalidType, TALPA_SENTENCE("{}: the output must be float32, is {}"),
+                          scalar_name(out->type));
     if (form != Form::CortexM && !args.is_null(6)) {
         TRY_ASSIGN(const std::int64_t out_dtype, args.integer(6));
         if (out_dtype != static_cast<std::int64_t>(out->type))
-            return args.error(ErrorCode::InvalidType, "{}: out_dtype is {}, the output is {}", out_dtype,
-                              scalar_name(out->type));
+            return args.error(ErrorCode::InvalidType, TALPA_SENTENCE("{}: out_dtype is {}, the output is {}"),
+                              out_dtype, scalar_name(out->type));
     }
     TRY_ASSIGN(const Parameters p, read_parameters(args, form == Form::Tensors, in->type));
     if (form == Form::CortexM && (p.zero_point < p.min || p.zero_point > p.max))
-        return args.error(ErrorCode::InvalidArgument, "{}: zero_point {} lies outside {}..{}", p.zero_point, p.min,
-                          p.max);
+        return args.error(ErrorCode::InvalidArgument, TALPA_SENTENCE("{}: zero_point {} lies outside {}..{}"),
+                          p.zero_point, p.min, p.max);
     TRY(match_shapes(args, *in, *out));
     dequantize(*in, *out, p);
     return {};

@@ -1,10 +1,10 @@
-/* Inputs of the differential test of quantize and dequantize: the same on the simulated M33 and on the host. */
+// Inputs of the differential test of quantize and dequantize: the same on the simulated M33 and on the host.
 #pragma once
 
 #include <stdint.h>
 #include <string.h>
 
-enum { kCount = 4099 }; /* not a multiple of four */
+enum { kCount = 4099 }; // not a multiple of four
 
 struct quantize_case {
     float scale;
@@ -26,16 +26,16 @@ static uint32_t next_random(uint32_t *state) {
     return *state;
 }
 
-/* Half of them at or beside a rounding tie of the scale, the others any bits: NaN, infinities, denormals. */
+// Half of them at or beside a rounding tie of the scale, the others any bits: NaN, infinities, denormals.
 static float next_value(uint32_t *state, float scale) {
     const uint32_t r = next_random(state);
-    const int32_t halves = (int32_t)(next_random(state) % 2400) - 1200;
+    const int32_t halves = static_cast<int32_t>(next_random(state) % 2400) - 1200;
     float value;
     uint32_t bits;
     if ((r & 1) != 0) {
-        value = (float)halves * 0.5f * scale;
+        value = static_cast<float>(halves) * 0.5f * scale;
         memcpy(&bits, &value, 4);
-        bits += (r >> 1) % 3 - 1; /* the neighbours too */
+        bits += (r >> 1) % 3 - 1;  // the neighbours too
     } else {
         bits = next_random(state);
     }
@@ -44,7 +44,7 @@ static float next_value(uint32_t *state, float scale) {
 }
 
 static uint32_t hash_bytes(uint32_t hash, const void *bytes, uint32_t count) {
-    const uint8_t *p = (const uint8_t *)bytes;
+    const uint8_t *p = static_cast<const uint8_t *>(bytes);
     while (count--) hash = (hash ^ *p++) * 16777619u;
     return hash;
 }

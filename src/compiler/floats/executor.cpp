@@ -32,12 +32,6 @@ void dequantize(const Value& value, std::vector<float>& numbers) {
     }
 }
 
-void round_to(const Quantization& q, std::vector<float>& numbers) {
-    const auto zero = q.zero_points[0];
-    hot_kernels().round(numbers.data(), numbers.size(), static_cast<float>(q.scales[0]),
-                        static_cast<float>(q.min - zero), static_cast<float>(q.max - zero));
-}
-
 bool weights_are_packed(const Node& node) {
     return node.op == Op::Conv2d || node.op == Op::FullyConnected;
 }
@@ -73,6 +67,14 @@ host::Result<std::vector<float>> real_values(const Value& value) {
     }
     if (value.quantization) dequantize(value, numbers);
     return numbers;
+}
+
+void round_to_quantization(const Value& value, std::span<float> numbers) {
+    if (!value.quantization || !value.quantization->per_tensor()) return;
+    const auto& q = *value.quantization;
+    const auto zero = q.zero_points[0];
+    hot_kernels().round(numbers.data(), numbers.size(), static_cast<float>(q.scales[0]),
+                        static_cast<float>(q.min - zero), static_cast<float>(q.max - zero));
 }
 
 struct FloatExecutor::Prepared {
@@ -149,8 +151,7 @@ host::Result<std::vector<std::vector<float>>> FloatExecutor::run(std::span<const
         return buffer;
     };
     const auto finish = [&](ValueId id) {
-        const auto& q = graph[id].quantization;
-        if (p.rounding == Rounding::Quantized && q && q->per_tensor()) round_to(*q, buffers[id]);
+        if (p.rounding == Rounding::Quantized) round_to_quantization(graph[id], buffers[id]);
         if (observer) observer(id, buffers[id]);
     };
     for (std::size_t i = 0; i < inputs.size(); ++i) {

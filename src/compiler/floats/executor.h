@@ -16,6 +16,9 @@ namespace talpa::compiler {
 /// The real numbers that a constant stands for, whatever it is stored as.
 [[nodiscard]] host::Result<std::vector<float>> real_values(const Value& value);
 
+/// Rounds and clamps `numbers` to what the value's quantization can store; nothing without a per-tensor one.
+void round_to_quantization(const Value& value, std::span<float> numbers);
+
 /// Sees every computed value and input once, in the graph's order. Integer values (indices) come as floats too.
 using ValueObserver = std::function<void(ValueId, std::span<const float>)>;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -39,6 +40,7 @@ namespace {
 struct Seen {
     FloatExecutor::Workspace workspace;
     std::vector<Histogram> values;
+    std::vector<std::vector<double>> peaks;
 };
 
 /// Mean of each channel of one sample, added in the order of samples afterwards: sums in double must not depend on
@@ -55,6 +57,19 @@ void add_means(const Value& value, std::span<const float> data, std::vector<doub
 
 }  // namespace
 
+void add_peaks(const Value& value, std::span<const float> data, std::vector<double>& peaks) {
+    const auto channels = static_cast<std::size_t>(value.shape.back());
+    peaks.resize(channels, 0.0);
+    for (std::size_t i = 0; i < data.size(); i += channels)
+        for (std::size_t c = 0; c < channels; ++c)
+            peaks[c] = std::max(peaks[c], std::fabs(static_cast<double>(data[i + c])));
+}
+
+/// Values whose channels can be told apart, and that equalisation may want: feature maps.
+bool has_channels(const Value& value) {
+    return value.shape.size() == 4;
+}
+
 host::Result<Calibration> calibrate(const Graph& graph, std::span<const Sample> samples, unsigned threads,
                                     const std::function<void(std::size_t)>& progress) {
     if (samples.empty()) return host::failure(ErrorCode::InvalidArgument, "there are no calibration samples");
@@ -65,8 +80,18 @@ host::Result<Calibration> calibrate(const Graph& graph, std::span<const Sample> 
         if (node.op == Op::Conv2d || node.op == Op::FullyConnected || node.op == Op::ConvTranspose2d)
             wants_means[node.inputs[0]] = 1;
 
+    // Peaks only where nothing clamps: there alone can channels be equalised.
+    std::vector<char> is_linear(graph.values.size(), 0);
+    for (const auto& node : graph.nodes) {
+        const auto* conv = std::get_if<ConvAttr>(&node.attributes);
+        if ((conv != nullptr && !conv->clamp.any()) || node.op == Op::Add) is_linear[node.outputs[0]] = 1;
+    }
+
     std::vector<Seen> seen(std::max(threads, 1u));
-    for (auto& s : seen) s.values.resize(graph.values.size());
+    for (auto& s : seen) {
+        s.values.resize(graph.values.size());
+        s.peaks.resize(graph.values.size());
+    }
     std::vector<Means> means(samples.size());
     Calibration result;
     result.outputs.resize(samples.size());
@@ -77,6 +102,7 @@ host::Result<Calibration> calibrate(const Graph& graph, std::span<const Sample> 
         const auto observe = [&](ValueId id, std::span<const float> data) {
             s.values[id].add(data);
             if (wants_means[id]) add_means(graph[id], data, means[i][id]);
+            if (has_channels(graph[id]) && is_linear[id]) add_peaks(graph[id], data, s.peaks[id]);
         };
         auto outputs = executor.run(samples[i], s.workspace, observe);
         if (!outputs) return std::unexpected(std::move(outputs.error()).with_context(fmt::format("sample {}", i)));
@@ -89,8 +115,14 @@ host::Result<Calibration> calibrate(const Graph& graph, std::span<const Sample> 
     result.samples = samples.size();
     result.values.resize(graph.values.size());
     result.channel_means.resize(graph.values.size());
+    result.channel_peaks.resize(graph.values.size());
     for (ValueId id = 0; id < graph.values.size(); ++id) {
-        for (const auto& s : seen) result.values[id].add(s.values[id]);
+        for (const auto& s : seen) {
+            result.values[id].add(s.values[id]);
+            auto& peaks = result.channel_peaks[id];
+            peaks.resize(std::max(peaks.size(), s.peaks[id].size()), 0.0);
+            for (std::size_t c = 0; c < s.peaks[id].size(); ++c) peaks[c] = std::max(peaks[c], s.peaks[id][c]);
+        }
         if (!wants_means[id]) continue;
         auto& total = result.channel_means[id];
         total.assign(means[0][id].size(), 0.0);

@@ -17,6 +17,7 @@ using Sample = std::vector<std::vector<float>>;
 struct Calibration {
     std::vector<Histogram> values;                   ///< by value; empty for constants
     std::vector<std::vector<double>> channel_means;  ///< by value: mean over all but the last dimension
+    std::vector<std::vector<double>> channel_peaks;  ///< by value: greatest magnitude, likewise
     std::vector<std::vector<float>> outputs;         ///< of each sample, the outputs one after another
     std::size_t samples = 0;
 };

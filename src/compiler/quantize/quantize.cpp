@@ -9,6 +9,8 @@
 
 #include "compiler/floats/executor.h"
 #include "compiler/quantize/compare_runs.h"
+#include "compiler/quantize/correct.h"
+#include "compiler/quantize/equalize.h"
 #include "compiler/quantize/policy.h"
 
 namespace talpa::compiler {
@@ -242,27 +244,55 @@ host::Result<Quantized> apply_calibration(const Graph& source, const Calibration
     return result;
 }
 
+namespace {
+
+constexpr std::size_t kJudged = 6;  // samples that choices are made by; more cost time and change them seldom
+constexpr double kEqualisation = 0.5;
+
+std::vector<Observer> candidates(const QuantizeOptions& options) {
+    if (options.observer) return {*options.observer};
+    return {Observer::Mse, Observer::Percentile, Observer::MinMax};
+}
+
+/// Tries the observers on one form of the graph; keeps in `best` what is better than what it holds.
+host::Result<void> try_observers(const Graph& graph, const Calibration& calibration, std::span<const Sample> judged,
+                                 const QuantizeOptions& options, std::optional<Quantized>& best) {
+    for (const auto observer : candidates(options)) {
+        TRY_ASSIGN(auto candidate, apply_calibration(graph, calibration, observer, options));
+        TRY_ASSIGN(candidate.judged_snr_db, output_snr(candidate.graph, judged, calibration.outputs, options.threads));
+        if (!best || candidate.judged_snr_db > best->judged_snr_db) best = std::move(candidate);
+    }
+    return {};
+}
+
+}  // namespace
+
 host::Result<Quantized> quantize(const Graph& graph, std::span<const Sample> samples, const QuantizeOptions& options) {
     const auto report = [&](std::string_view what, std::size_t total) {
         return [&options, what, total](std::size_t done) {
             if (options.progress) options.progress(what, done, total);
         };
     };
-    TRY_ASSIGN(const auto calibration,
-               calibrate(graph, samples, options.threads, report("calibrating", samples.size())));
-    if (options.observer) return apply_calibration(graph, calibration, *options.observer, options);
-
-    // A few samples tell which observer suits the network; more cost time and change the choice seldom.
-    const auto judged = samples.first(std::min<std::size_t>(samples.size(), 6));
+    const auto judged = samples.first(std::min(samples.size(), kJudged));
     std::optional<Quantized> best;
-    double best_snr = 0;
-    for (const auto observer : {Observer::Mse, Observer::MinMax, Observer::Percentile}) {
-        TRY_ASSIGN(auto candidate, apply_calibration(graph, calibration, observer, options));
-        TRY_ASSIGN(const double snr, output_snr(candidate.graph, judged, calibration.outputs, options.threads));
-        if (!best || snr > best_snr) {
-            best = std::move(candidate);
-            best_snr = snr;
-        }
+    std::optional<Graph> equalised;
+    {
+        TRY_ASSIGN(const auto calibration,
+                   calibrate(graph, samples, options.threads, report("calibrating", samples.size())));
+        TRY(try_observers(graph, calibration, judged, options, best));
+        if (options.equalisation) equalised = equalize(graph, calibration.channel_peaks, kEqualisation);
+    }
+    if (equalised && equalised->values.size() > graph.values.size()) {
+        TRY_ASSIGN(const auto calibration,
+                   calibrate(*equalised, samples, options.threads, report("equalising", samples.size())));
+        const double before = best->judged_snr_db;
+        TRY(try_observers(*equalised, calibration, judged, options, best));
+        best->equalised = best->judged_snr_db > before;
+    }
+    if (options.measured_correction) {
+        const auto& exact = best->equalised ? *equalised : graph;
+        TRY(correct_biases(exact, best->graph, samples.first(std::min<std::size_t>(samples.size(), 8)),
+                           options.threads));
     }
     return std::move(*best);
 }

@@ -25,6 +25,10 @@ struct QuantizeOptions {
     std::optional<Observer> observer;  ///< none: the one whose outputs are closest to float on the samples
     Activations activations = Activations::Int8;
     bool bias_correction = true;  ///< takes the mean error of rounded weights out of the biases
+    /// Also measures each layer's mean error on some samples and takes it out (correct.h): costs a second or two, and
+    /// helps where activations have 16 bits; with 8 their noise hides it.
+    bool measured_correction = false;
+    bool equalisation = true;  ///< tries cross-layer equalisation and keeps it where the outputs get better
     unsigned threads = 1;
     std::function<void(std::string_view what, std::size_t done, std::size_t total)> progress;
 };
@@ -32,6 +36,8 @@ struct QuantizeOptions {
 struct Quantized {
     Graph graph;  ///< values of the float graph keep their ids; new ones (rounded weights, biases) follow
     Observer observer = Observer::Mse;
+    bool equalised = false;
+    double judged_snr_db = 0;           ///< of the outputs on the judged samples; 0 where nothing was to be chosen
     std::vector<std::string> warnings;  ///< tensors that were constant in calibration, channels of zeros …
 };
 

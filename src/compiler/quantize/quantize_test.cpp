@@ -4,12 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
 
 #include "compiler/floats/executor.h"
 #include "compiler/quantize/compare_runs.h"
+#include "compiler/quantize/correct.h"
+#include "compiler/quantize/equalize.h"
 #include "compiler/quantize/npy.h"
 #include "compiler/quantize/samples.h"
 
@@ -97,6 +100,13 @@ TEST(Range, HoldsZeroAndCutsRareOutliersOnlyWhereThatPays) {
     Histogram positive;
     positive.add(std::vector<float>{2, 3});
     EXPECT_EQ(choose_range(positive, Observer::MinMax, 8).low, 0);
+    for (const auto observer : {Observer::Percentile, Observer::Mse, Observer::Entropy}) {
+        const auto range = choose_range(h, observer, 8);
+        EXPECT_LE(range.low, -2) << observer_name(observer);  // 30,000 normal numbers reach some 4
+        EXPECT_GE(range.high, 2) << observer_name(observer);
+        EXPECT_LE(range.high, 100) << observer_name(observer);
+        EXPECT_EQ(find_observer(observer_name(observer)), observer);
+    }
     const auto q = quantization_for({0, 6}, DType::Int8);
     EXPECT_EQ(q.zero_points[0], -128);
     EXPECT_FLOAT_EQ(static_cast<float>(q.scales[0]), 6.0f / 255);
@@ -131,6 +141,75 @@ TEST(Quantize, SmallNetworkStaysCloseToFloat) {
         EXPECT_GT(layer.snr_db, 30);
         EXPECT_LT(layer.snr_db, 60);
     }
+}
+
+/// Two convolutions with a plain addition between, whose channels differ in range a hundredfold.
+Graph uneven_network(std::mt19937& random) {
+    Graph g;
+    g.inputs = {g.add_value({.name = "x", .shape = {1, 6, 6, 8}})};
+    auto w1 = random_numbers(random, 64, 0.3f);
+    for (std::size_t i = 0; i < w1.size(); ++i) w1[i] *= std::pow(10.0f, static_cast<float>(i / 8) / 4);
+    auto w3 = random_numbers(random, 64, 0.3f);
+    for (std::size_t i = 0; i < w3.size(); ++i) w3[i] /= std::pow(10.0f, static_cast<float>(i % 8) / 4);
+    const auto a = g.add_value(constant("w1", {8, 1, 1, 8}, w1)),
+               b = g.add_value(constant("b1", {8}, random_numbers(random, 8))),
+               c = g.add_value(constant("w2", {8, 1, 1, 8}, w1)), d = g.add_value(constant("w3", {8, 1, 1, 8}, w3));
+    const auto y = g.add_node(Op::Conv2d, {g.inputs[0], a, b}, ConvAttr{}, {.name = "y", .shape = {1, 6, 6, 8}});
+    const auto z = g.add_node(Op::Conv2d, {g.inputs[0], c, kNoValue}, ConvAttr{}, {.name = "z", .shape = {1, 6, 6, 8}});
+    const auto sum = g.add_node(Op::Add, {y, z}, BinaryAttr{}, {.name = "sum", .shape = {1, 6, 6, 8}});
+    g.outputs = {g.add_node(Op::Conv2d, {sum, d, kNoValue}, ConvAttr{}, {.name = "out", .shape = {1, 6, 6, 8}})};
+    return g;
+}
+
+TEST(Equalize, KeepsWhatTheNetworkComputesAndEvensTheRanges) {
+    std::mt19937 random(8);
+    const auto graph = uneven_network(random);
+    const auto samples = random_samples(random, 8, 288);
+    const auto before = calibrate(graph, samples, 1);
+    ASSERT_TRUE(before);
+    const auto even = equalize(graph, before->channel_peaks, 0.5);
+    const auto after = calibrate(even, samples, 1);
+    ASSERT_TRUE(after);
+    for (std::size_t s = 0; s < samples.size(); ++s)
+        EXPECT_GT(snr_db(before->outputs[s], after->outputs[s]), 100);  // float rounding only
+    const auto spread = [](const std::vector<double>& peaks) {
+        return *std::ranges::max_element(peaks) / *std::ranges::min_element(peaks);
+    };
+    const auto sum = graph.nodes[2].outputs[0];
+    EXPECT_GT(spread(before->channel_peaks[sum]), 30);
+    EXPECT_LT(spread(after->channel_peaks[sum]), 10);
+    QuantizeOptions with, without;
+    without.equalisation = false;
+    const auto a = quantize(graph, samples, with), b = quantize(graph, samples, without);
+    ASSERT_TRUE(a && b);
+    EXPECT_TRUE(a->equalised);
+    EXPECT_GT(a->judged_snr_db, b->judged_snr_db + 3);
+}
+
+TEST(Equalize, LeavesClampedValuesAlone) {
+    std::mt19937 random(9);
+    auto graph = small_network(random);  // its first convolution has a ReLU6; its addition reads the input
+    const auto before = calibrate(graph, random_samples(random, 2, 256), 1);
+    ASSERT_TRUE(before);
+    EXPECT_EQ(equalize(graph, before->channel_peaks, 0.5).values.size(), graph.values.size());
+}
+
+TEST(CorrectBiases, TakesOutWhatActivationsShift) {
+    std::mt19937 random(10);
+    const auto graph = small_network(random);
+    const auto samples = random_samples(random, 12, 256);
+    const auto calibration = calibrate(graph, samples, 1);
+    ASSERT_TRUE(calibration);
+    // Every value rounded towards the same side: a mean error that only a measurement sees.
+    auto q = apply_calibration(graph, *calibration, Observer::MinMax, {});
+    ASSERT_TRUE(q);
+    auto& first = q->graph[q->graph.nodes[0].outputs[0]].quantization;
+    first->max = first->zero_points[0] + (127 - first->zero_points[0]) / 3;
+    const auto before = output_snr(q->graph, samples, calibration->outputs, 1);
+    ASSERT_TRUE(correct_biases(graph, q->graph, samples, 2));
+    const auto after = output_snr(q->graph, samples, calibration->outputs, 1);
+    ASSERT_TRUE(before && after);
+    EXPECT_GT(*after, *before + 3);
 }
 
 TEST(Quantize, MixedGivesResidualsSixteenBitsAndLessNoise) {

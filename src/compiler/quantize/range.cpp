@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <vector>
 
 namespace talpa::compiler {
 
@@ -53,30 +55,40 @@ double squared_error(const Histogram& h, RealRange range, double steps) {
     return error;
 }
 
-/// Kullback-Leibler divergence of what is left after merging the range into `steps` steps.
+/// Kullback-Leibler divergence between the numbers with those outside moved to the ends, and what is left of them after
+/// `steps` steps have each been spread evenly over the bins that they merge.
 double divergence(const Histogram& h, RealRange range, double steps) {
-    const double step = (range.high - range.low) / steps;
+    const double step = (range.high - range.low) / steps, width = h.width();
+    // Steps finer than the bins say nothing about the spread within a bin.
+    if (step < width) return std::numeric_limits<double>::infinity();
     const auto count = static_cast<std::size_t>(steps);
-    std::vector<double> mass(count, 0), used(count, 0);
-    const auto index = [&](double x) {
-        return static_cast<std::size_t>(std::clamp((x - range.low) / step, 0.0, steps - 1));
+    std::vector<double> merged(count, 0), used(count, 0), kept(Histogram::kBins, 0);
+    const auto bin_of = [&](double x) {
+        return std::clamp(static_cast<int>(std::floor(x / width)) + Histogram::kBins / 2, 0, Histogram::kBins - 1);
     };
+    const auto step_of = [&](int bin) {
+        return static_cast<std::size_t>(std::clamp((h.low(bin) + width / 2 - range.low) / step, 0.0, steps - 1));
+    };
+    const int first = bin_of(range.low), last = bin_of(range.high - width / 2);
+    double inside = 0, total = 0;
     for (int i = 0; i < Histogram::kBins; ++i) {
         const auto n = static_cast<double>(h.counts()[static_cast<std::size_t>(i)]);
-        if (n == 0) continue;
-        const double centre = h.low(i) + h.width() / 2;
-        if (centre >= range.low && centre <= range.high) {
-            mass[index(centre)] += n;
-            used[index(centre)] += 1;
-        }
+        // Zero is exact in any quantization, and after a ReLU it is half of all numbers.
+        if (n == 0 || i == Histogram::kBins / 2) continue;
+        kept[static_cast<std::size_t>(std::clamp(i, first, last))] += n;
+        total += n;
+        if (i < first || i > last) continue;
+        merged[step_of(i)] += n;
+        used[step_of(i)] += 1;
+        inside += n;
     }
+    if (inside <= 0) return std::numeric_limits<double>::infinity();
     double sum = 0;
-    for (int i = 0; i < Histogram::kBins; ++i) {
-        const auto n = static_cast<double>(h.counts()[static_cast<std::size_t>(i)]);
-        if (n == 0) continue;
-        const double centre = h.low(i) + h.width() / 2, p = n / static_cast<double>(h.total());
-        const auto at = index(centre);
-        const double q = used[at] > 0 ? mass[at] / used[at] / static_cast<double>(h.total()) : 0;
+    for (int i = first; i <= last; ++i) {
+        const double p = kept[static_cast<std::size_t>(i)] / total;
+        if (p <= 0) continue;
+        const auto at = step_of(i);
+        const double q = used[at] > 0 ? merged[at] / used[at] / inside : 0;
         sum += p * std::log(p / std::max(q, 1e-12));
     }
     return sum;
@@ -126,7 +138,6 @@ RealRange choose_range(const Histogram& h, Observer observer, int bits) {
         case Observer::Mse:
             return search(h, [&](RealRange r) { return squared_error(h, r, steps); });
         case Observer::Entropy:
-            // Steps finer than the bins say nothing about the spread within a bin.
             if (bits > 8) return whole(h);
             return search(h, [&](RealRange r) { return divergence(h, r, steps); });
     }

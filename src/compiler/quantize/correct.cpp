@@ -101,7 +101,10 @@ class Walk {
     std::vector<std::vector<std::vector<float>>> values_;  ///< by sample, by value
 };
 
-/// Mean of b - a for each channel.
+/// Below this many numbers a channel's mean error says more about the samples than about the layer.
+constexpr std::size_t kEnough = 1000;
+
+/// Mean of b - a for each channel; zeros where too few numbers were seen.
 std::vector<double> mean_shift(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b,
                                std::size_t channels) {
     std::vector<double> shift(channels, 0);
@@ -110,7 +113,8 @@ std::vector<double> mean_shift(const std::vector<std::vector<float>>& a, const s
         for (std::size_t i = 0; i < a[s].size(); i += channels, ++count)
             for (std::size_t c = 0; c < channels; ++c)
                 shift[c] += static_cast<double>(b[s][i + c]) - static_cast<double>(a[s][i + c]);
-    for (auto& x : shift) x /= static_cast<double>(std::max<std::size_t>(count, 1));
+    if (count < kEnough) return std::vector<double>(channels, 0);
+    for (auto& x : shift) x /= static_cast<double>(count);
     return shift;
 }
 

@@ -13,6 +13,9 @@ namespace talpa::compiler {
 
 namespace {
 
+/// Channels whose ranges are closer than this have little to gain, and their readers' weights something to lose.
+constexpr double kUneven = 8;
+
 /// Values that one scale for each channel must serve, with the convolutions at their ends.
 struct Linear {
     std::vector<ValueId> values;
@@ -127,7 +130,8 @@ std::vector<double> choose_scales(const Graph& graph, const Linear& group,
         for (std::size_t c = 0; c < channels; ++c) peak[c] = std::max(peak[c], peaks[id][c]);
     }
     const double most = *std::max_element(peak.begin(), peak.end());
-    if (most <= 0) return {};
+    const double least = *std::min_element(peak.begin(), peak.end());
+    if (most <= 0 || most < kUneven * least) return {};
     const auto share = weight_share(graph, group, channels);
     std::vector<double> scales(channels);
     double logs = 0;

@@ -246,55 +246,64 @@ host::Result<Quantized> apply_calibration(const Graph& source, const Calibration
 
 namespace {
 
-constexpr std::size_t kJudged = 6;  // samples that choices are made by; more cost time and change them seldom
-constexpr double kEqualisation = 0.5;
+// Some samples serve for choices and corrections; more cost time and change little.
+constexpr std::size_t kJudged = 12, kCorrected = 8;
+constexpr double kEqualisation = 0.65;
+// What a handful of samples can tell: the first choice stands unless another is better by this many decibels.
+constexpr double kClear = 0.5;
 
 std::vector<Observer> candidates(const QuantizeOptions& options) {
     if (options.observer) return {*options.observer};
-    return {Observer::Mse, Observer::Percentile, Observer::MinMax};
+    return {Observer::Percentile, Observer::Mse};
 }
 
-/// Tries the observers on one form of the graph; keeps in `best` what is better than what it holds.
-host::Result<void> try_observers(const Graph& graph, const Calibration& calibration, std::span<const Sample> judged,
-                                 const QuantizeOptions& options, std::optional<Quantized>& best) {
+std::size_t stride(std::size_t samples) {
+    return std::max<std::size_t>(samples / kJudged, 1);
+}
+
+struct Choice {
+    Quantized network;
+    std::vector<std::vector<double>> channel_peaks;
+};
+
+/// The best observer's network, corrected.
+host::Result<Choice> best_of(const Graph& graph, std::span<const Sample> samples, const QuantizeOptions& options,
+                             std::string_view what) {
+    TRY_ASSIGN(auto calibration, calibrate(graph, samples, options.threads, [&](std::size_t done) {
+                   if (options.progress) options.progress(what, done, samples.size());
+               }));
+    // Spread evenly: neighbours in a folder are often cut from one picture.
+    std::vector<Sample> judged;
+    std::vector<std::vector<float>> expected;
+    for (std::size_t i = 0; i < samples.size() && judged.size() < kJudged; i += stride(samples.size())) {
+        judged.push_back(samples[i]);
+        expected.push_back(calibration.outputs[i]);
+    }
+    std::optional<Quantized> best;
     for (const auto observer : candidates(options)) {
         TRY_ASSIGN(auto candidate, apply_calibration(graph, calibration, observer, options));
-        TRY_ASSIGN(candidate.judged_snr_db, output_snr(candidate.graph, judged, calibration.outputs, options.threads));
-        if (!best || candidate.judged_snr_db > best->judged_snr_db) best = std::move(candidate);
+        TRY_ASSIGN(candidate.judged_snr_db, output_snr(candidate.graph, judged, expected, options.threads));
+        if (!best || candidate.judged_snr_db > best->judged_snr_db + kClear) best = std::move(candidate);
     }
-    return {};
+    if (options.measured_correction.value_or(options.activations != Activations::Int8)) {
+        const auto few = samples.first(std::min(samples.size(), kCorrected));
+        TRY(correct_biases(graph, best->graph, few, options.threads));
+        TRY_ASSIGN(best->judged_snr_db, output_snr(best->graph, judged, expected, options.threads));
+    }
+    return Choice{std::move(*best), std::move(calibration.channel_peaks)};
 }
 
 }  // namespace
 
 host::Result<Quantized> quantize(const Graph& graph, std::span<const Sample> samples, const QuantizeOptions& options) {
-    const auto report = [&](std::string_view what, std::size_t total) {
-        return [&options, what, total](std::size_t done) {
-            if (options.progress) options.progress(what, done, total);
-        };
-    };
-    const auto judged = samples.first(std::min(samples.size(), kJudged));
-    std::optional<Quantized> best;
-    std::optional<Graph> equalised;
-    {
-        TRY_ASSIGN(const auto calibration,
-                   calibrate(graph, samples, options.threads, report("calibrating", samples.size())));
-        TRY(try_observers(graph, calibration, judged, options, best));
-        if (options.equalisation) equalised = equalize(graph, calibration.channel_peaks, kEqualisation);
-    }
-    if (equalised && equalised->values.size() > graph.values.size()) {
-        TRY_ASSIGN(const auto calibration,
-                   calibrate(*equalised, samples, options.threads, report("equalising", samples.size())));
-        const double before = best->judged_snr_db;
-        TRY(try_observers(*equalised, calibration, judged, options, best));
-        best->equalised = best->judged_snr_db > before;
-    }
-    if (options.measured_correction) {
-        const auto& exact = best->equalised ? *equalised : graph;
-        TRY(correct_biases(exact, best->graph, samples.first(std::min<std::size_t>(samples.size(), 8)),
-                           options.threads));
-    }
-    return std::move(*best);
+    TRY_ASSIGN(auto plain, best_of(graph, samples, options, "calibrating"));
+    if (!options.equalisation) return std::move(plain.network);
+    const auto even = equalize(graph, plain.channel_peaks, kEqualisation);
+    if (even.values.size() == graph.values.size()) return std::move(plain.network);
+    TRY_ASSIGN(auto equalised, best_of(even, samples, options, "equalising"));
+    if (equalised.network.judged_snr_db <= plain.network.judged_snr_db + kClear) return std::move(plain.network);
+    equalised.network.equalised = true;
+    return std::move(equalised.network);
 }
 
 }  // namespace talpa::compiler

@@ -25,10 +25,10 @@ struct QuantizeOptions {
     std::optional<Observer> observer;  ///< none: the one whose outputs are closest to float on the samples
     Activations activations = Activations::Int8;
     bool bias_correction = true;  ///< takes the mean error of rounded weights out of the biases
-    /// Also measures each layer's mean error on some samples and takes it out (correct.h): costs a second or two, and
-    /// helps where activations have 16 bits; with 8 their noise hides it.
-    bool measured_correction = false;
-    bool equalisation = true;  ///< tries cross-layer equalisation and keeps it where the outputs get better
+    /// Also measures each layer's mean error on some samples and takes it out (correct.h). None: where activations have
+    /// 16 bits; with 8 it follows the samples more than the network.
+    std::optional<bool> measured_correction;
+    bool equalisation = true;  ///< tries cross-layer equalisation where channels are uneven, keeps it if it helps
     unsigned threads = 1;
     std::function<void(std::string_view what, std::size_t done, std::size_t total)> progress;
 };

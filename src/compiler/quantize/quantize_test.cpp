@@ -197,7 +197,7 @@ TEST(Equalize, LeavesClampedValuesAlone) {
 TEST(CorrectBiases, TakesOutWhatActivationsShift) {
     std::mt19937 random(10);
     const auto graph = small_network(random);
-    const auto samples = random_samples(random, 12, 256);
+    const auto samples = random_samples(random, 24, 256);
     const auto calibration = calibrate(graph, samples, 1);
     ASSERT_TRUE(calibration);
     // Every value rounded towards the same side: a mean error that only a measurement sees.

@@ -16,9 +16,9 @@ RealRange whole(const Histogram& h) {
     return {std::min(0.0, static_cast<double>(h.least())), std::max(0.0, static_cast<double>(h.greatest()))};
 }
 
-/// The outermost 1 in 100,000 on each side left out.
+/// The outermost 1 in 20,000 on each side left out: of 1e-6 to 3e-4 what served the reference classifiers best.
 RealRange percentile(const Histogram& h) {
-    const auto cut = static_cast<std::uint64_t>(static_cast<double>(h.total()) * 1e-5);
+    const auto cut = static_cast<std::uint64_t>(static_cast<double>(h.total()) * 5e-5);
     RealRange range = whole(h);
     std::uint64_t seen = 0;
     for (int i = 0; i < Histogram::kBins; ++i) {

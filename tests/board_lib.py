@@ -182,7 +182,7 @@ def run_all(tests, namespaces=False):
                 started = time.monotonic()
                 test()
                 print(f"{test.__name__} ({time.monotonic() - started:.1f} s)")
-            except (AssertionError, OSError, subprocess.SubprocessError) as error:
+            except Exception as error:
                 failed = 1
                 print(f"FAILED {test.__name__}: {error}")
         left = list(pathlib.Path(folder).iterdir())

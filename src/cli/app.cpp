@@ -241,7 +241,8 @@ int dispatch(const CLI::App& app, Commands& c) {
     if (app.got_subcommand("board")) {
         const auto valid = check(c.board);
         if (!valid) return usage_error(valid.error(), "board up");
-        return finish(board_command(*app.get_subcommand("board"), c.board), host::kExitFailed);
+        return finish(board_command(app.get_subcommand("board")->get_subcommands()[0]->get_name(), c.board),
+                      host::kExitFailed);
     }
     const auto script = completion_script(app, c.shell);
     if (!script) return usage_error(script.error(), "completion");

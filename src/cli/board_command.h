@@ -20,12 +20,13 @@ struct BoardCommandOptions {
     int ssh_port = -1;
     unsigned port = 0;
     std::size_t lines = 0;
+    bool trace_rpmsg = false, trace_mu = false, trace_npu = false, trace_sysfs = false;
     bool foreground = false, json = false, follow = false, all = false;
 };
 
 void add_board(CLI::App& app, BoardCommandOptions& options);
-/// Runs the subcommand of `board` that was given; the exit status.
-[[nodiscard]] host::Result<int> board_command(const CLI::App& board, const BoardCommandOptions& options);
+/// Runs a subcommand of `board`; the exit status.
+[[nodiscard]] host::Result<int> board_command(const std::string& subcommand, const BoardCommandOptions& options);
 /// Errors of usage: status 2.
 [[nodiscard]] host::Result<void> check(const BoardCommandOptions& options);
 

@@ -35,6 +35,23 @@ Value value_of(const std::string& type, std::string& words) {
     return Value::Text;
 }
 
+Command describe(const CLI::App& app);
+
+/// A command with commands of its own: their names are the words it takes, their flags are its flags.
+void describe_subcommands(const CLI::App& app, Command& command) {
+    if (app.get_parent() == nullptr) return;
+    for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+        if (sub->get_name().empty()) continue;
+        const Command described = describe(*sub);
+        command.positional = Value::Words;
+        command.positional_words += (command.positional_words.empty() ? "" : " ") + described.name;
+        for (const Flag& flag : described.flags) {
+            const auto same = [&](const Flag& f) { return f.names == flag.names; };
+            if (std::none_of(command.flags.begin(), command.flags.end(), same)) command.flags.push_back(flag);
+        }
+    }
+}
+
 Command describe(const CLI::App& app) {
     Command command;
     command.name = app.get_name();
@@ -54,6 +71,7 @@ Command describe(const CLI::App& app) {
         for (const std::string& name : option->get_lnames()) flag.names.push_back("--" + name);
         command.flags.push_back(std::move(flag));
     }
+    describe_subcommands(app, command);
     return command;
 }
 

@@ -47,6 +47,7 @@ bool MessagingUnit::read(cpu::u32 offset, unsigned size, cpu::u32& value) {
     if (offset >= kRr && offset < kRr + 4 * kRegisters) {
         const unsigned n = (offset - kRr) / 4;
         value = m33_.receive[n];
+        if ((m33_.full & (1u << n)) != 0) trace("M33 reads RR{} = 0x{:08x}", n, value);
         m33_.full &= ~(1u << n);
         update_line(lock);
         return true;
@@ -109,6 +110,7 @@ bool MessagingUnit::write(cpu::u32 offset, unsigned size, cpu::u32 value) {
     std::unique_lock lock(mutex_);
     if (offset >= kTr && offset < kTr + 4 * kRegisters) {
         const unsigned n = (offset - kTr) / 4;
+        trace("M33 writes TR{} = 0x{:08x}{}", n, value, (linux_.full & (1u << n)) != 0 ? " over an unread word" : "");
         linux_.receive[n] = value;  // an unread word is overwritten, silently as in hardware
         linux_.full |= 1u << n;
         update_line(lock);
@@ -155,7 +157,11 @@ bool MessagingUnit::send(std::uint32_t word) {
     std::unique_lock lock(mutex_);
     const auto read_by_m33 = [this] { return ending_ || (m33_.full & (1u << kChannel)) == 0; };
     // Linux waits after its write until the M33 has read it; a word that an earlier wait gave up on is still there.
-    if (!changed_.wait_until(lock, until, read_by_m33)) return false;
+    if (!changed_.wait_until(lock, until, read_by_m33)) {
+        trace("Linux cannot write TR{}: 0x{:08x} is still unread", kChannel, m33_.receive[kChannel]);
+        return false;
+    }
+    trace("Linux writes TR{} = 0x{:08x}", kChannel, word);
     m33_.receive[kChannel] = word;
     m33_.full |= 1u << kChannel;
     update_line(lock);
@@ -185,6 +191,7 @@ void MessagingUnit::deliver() {
         changed_.wait(lock, [this] { return ending_ || (listening_ && (linux_.full & (1u << kChannel)) != 0); });
         if (ending_) return;
         linux_.full &= ~(1u << kChannel);
+        trace("Linux reads RR{} = 0x{:08x}", kChannel, linux_.receive[kChannel]);
         delivering_ = true;
         update_line(lock);
         received_();

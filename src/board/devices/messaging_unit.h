@@ -11,6 +11,7 @@
 
 #include "board/cpu/bus.h"
 #include "board/linux/platform.h"
+#include "board/linux/tracer.h"
 
 namespace talpa::board {
 
@@ -31,6 +32,8 @@ class MessagingUnit final : public cpu::Device, public Mailbox {
     [[nodiscard]] bool send(std::uint32_t word) override;
     void listen(bool enable) override;
 
+    /// Before the first word.
+    void trace_to(Tracer* tracer) { tracer_ = tracer; }
     /// Empties every register of both sides, as module reset does: for a board that boots without old words.
     void reset();
 
@@ -48,9 +51,14 @@ class MessagingUnit final : public cpu::Device, public Mailbox {
     [[nodiscard]] bool m33_line() const;
     void update_line(std::unique_lock<std::mutex>& lock);
     void deliver();
+    template <typename... Args>
+    void trace(fmt::format_string<Args...> format, Args&&... args) {
+        if (tracer_ != nullptr) tracer_->line(TraceSource::Mu, format, std::forward<Args>(args)...);
+    }
 
     std::function<void(bool)> interrupt_;
     std::function<void()> received_;
+    Tracer* tracer_ = nullptr;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     Side m33_, linux_;

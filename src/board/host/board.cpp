@@ -5,16 +5,28 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 
 #include "base/host/json.h"
+#include "board/linux/address_map.h"
+#include "board/linux/elf_image.h"
 #include "board/sysfs/device_tree.h"
 #include "board/sysfs/remoteproc_files.h"
+#include "link/memory_map.h"
+#include "link/resource_table.h"
 
 namespace talpa::board {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+namespace {
+/// Below /sys only because it must be served: /dev/mem points to it where the kernel would refuse.
+constexpr const char* kRefusedMemory = ".mem";
+}  // namespace
 
 Board::Board(const BoardOptions& options, BoardPlaces places, KernelLog& log)
     : options_(options),
@@ -40,6 +52,8 @@ host::Result<void> Board::wire() {
         all.push_back(processors_[k]->linux.get());
     }
     add_bus_files(tree_, all);
+    tree_.folder("class/devcoredump").dynamic = [this] { return dumps_.files(); };
+    if (options_.lacks(Without::IomemRelaxed)) tree_.add(kRefusedMemory, refused_file(EPERM));
     tree_.add("module/firmware_class/parameters/path",
               attribute([this] { return firmware_.read_path(); },
                         [this](std::string_view text) { return firmware_.write_path(text); }));
@@ -54,8 +68,18 @@ host::Result<void> Board::wire() {
     const DeviceTreeNode root = imx93_device_tree(device_tree);
     tree_.add("firmware/devicetree/base", device_tree_files(root));
     tree_.add("firmware/fdt", bytes_file(flatten(root), 0400));
-    TRY_ASSIGN(server_, FuseServer::mount(tree_, places_.sys));
+    TRY_ASSIGN(server_, FuseServer::mount(tree_, places_.sys, &tracer_));
     return {};
+}
+
+Board::Processor::~Processor() {
+    {
+        const std::lock_guard lock(mutex);
+        ending = true;
+    }
+    changed.notify_all();
+    if (reporter.joinable()) reporter.join();
+    linux.reset();  // its core stops before the machine goes
 }
 
 Board::~Board() {
@@ -68,10 +92,20 @@ host::Result<void> Board::add_processor(unsigned index) {
     auto processor = std::make_unique<Processor>();
     MachineOptions machine;
     // /dev/mem is the memory of the first one: an i.MX 93 has one M33, more of them are for tests of tools.
-    if (index == 0 && !options_.lacks(Without::Devmem)) machine.memory_file = places_.dev / "mem";
+    if (index == 0 && !options_.lacks(Without::Devmem) && !options_.lacks(Without::IomemRelaxed))
+        machine.memory_file = places_.dev / "mem";
     machine.npu_threads = options_.npu_threads;
     machine.npu_powered = !options_.lacks(Without::NpuClock) && !options_.lacks(Without::EthosuDevice);
     machine.mu_survives_stop = options_.has(Quirk::MuSurvivesStop);
+    machine.npu_denied = options_.has(Quirk::TrdcDeny);
+    machine.tcm_ecc = options_.has(Quirk::EccPoison);
+    machine.tracer = &tracer_;
+    if (options_.has(Quirk::FaultCrashes))
+        machine.faulted = [p = processor.get()] {
+            const std::lock_guard lock(p->mutex);
+            p->faulted = true;
+            p->changed.notify_all();
+        };
     TRY_ASSIGN(processor->machine, Machine::create(machine, log_));
 
     RemoteprocConfig config;
@@ -79,8 +113,23 @@ host::Result<void> Board::add_processor(unsigned index) {
     config.profile = options_.kernel;
     config.startup_delay_ms = options_.startup_delay_ms;
     config.table_copy_only = options_.has(Quirk::TableCopyOnly);
+    config.tracer = &tracer_;
+    config.dumped = [this](std::string core) { dumps_.add(std::move(core)); };
+    if (options_.lacks(Without::PowerDomain))
+        config.before_load = [this] { panic("SError Interrupt on CPU0, code 0xbf000002 -- SError: TCM has no power"); };
+    if (options_.lacks(Without::McoreBooted))
+        config.before_release = [this] { panic("Linux gated clocks that the M33 uses: the board froze"); };
+    if (index == 0 && options_.has(Quirk::Attached)) {
+        TRY(start_as_u_boot(*processor->machine));
+        config.attached_at_probe = true;
+    }
     const TtyFlavour flavour = options_.has(Quirk::NxpTty) ? TtyFlavour::Nxp : TtyFlavour::Mainline;
     const bool driver = !options_.lacks(Without::Rpmsg);
+    // An M33 that runs already is heard before the constructor has ended.
+    auto heard = std::make_shared<std::atomic<Remoteproc*>>(nullptr);
+    processor->machine->on_mailbox([heard] {
+        if (Remoteproc* const remoteproc = heard->load()) remoteproc->mailbox_received();
+    });
     processor->linux = std::make_unique<Remoteproc>(
         config, processor->machine->memory(), *processor->machine, processor->machine->mailbox(),
         [this](const std::string& name) { return firmware_.find(name); }, log_,
@@ -92,13 +141,67 @@ host::Result<void> Board::add_processor(unsigned index) {
             log_.line("rpmsg_tty: {}", tty.error().message);
             return nullptr;
         });
-    processor->machine->on_mailbox([linux = processor->linux.get()] { linux->mailbox_received(); });
+    *heard = processor->linux.get();
+    processor->linux->mailbox_received();  // what came meanwhile
+    if (options_.has(Quirk::FaultCrashes))
+        processor->reporter = std::thread([this, p = processor.get()] { report_faults(*p); });
     processors_.push_back(std::move(processor));
     return {};
 }
 
+// What the boot loader does with `bootaux`: segments to where they belong, then the core is released. Linux attaches
+// when the firmware has put its resource table where it is looked for.
+host::Result<void> Board::start_as_u_boot(Machine& machine) {
+    const auto image = ElfImage::open(options_.boot_image);
+    if (!image) return std::unexpected(host::Error(image.error()).with_context("the firmware that U-Boot starts"));
+    for (const ElfSegment& segment : image->segments()) {
+        const auto system = device_to_system(segment.physical_address, segment.memory_size, {});
+        std::uint8_t* const to = system ? machine.memory().at(*system, segment.memory_size) : nullptr;
+        if (to == nullptr)
+            return host::failure(ErrorCode::InvalidProgram, "U-Boot cannot load {} bytes at {:#x}", segment.memory_size,
+                                 segment.physical_address);
+        std::memcpy(to, segment.data.data(), segment.data.size());
+        std::memset(to + segment.data.size(), 0, segment.memory_size - segment.data.size());
+        machine.loaded(*system, segment.memory_size);
+    }
+    constexpr std::uint32_t kLiveTable = 0x2021E000;
+    const std::uint8_t* const table = machine.memory().at(kLiveTable, link::kLiveResourceTable.size);
+    machine.start(0);
+    for (int i = 0; i < 2000; ++i) {
+        if (link::check_resource_table({table, link::kLiveResourceTable.size})) return {};
+        std::this_thread::sleep_for(1ms);
+    }
+    log_.line("board: the firmware that U-Boot started has no resource table at 0x{:x}", kLiveTable);
+    return {};
+}
+
+void Board::report_faults(Processor& processor) {
+    constexpr unsigned kFatalError = 2;
+    std::unique_lock lock(processor.mutex);
+    for (;;) {
+        processor.changed.wait(lock, [&] { return processor.ending || processor.faulted; });
+        if (processor.ending) return;
+        processor.faulted = false;
+        lock.unlock();
+        processor.linux->report_crash(kFatalError);
+        lock.lock();
+    }
+}
+
+void Board::panic(const char* why) {
+    log_.line("{}", why);
+    log_.line("Kernel panic - not syncing: {}", why);
+    places_.panicked();
+}
+
 // Only existence counts: opening it on the board can start the M33, and every ioctl here would be refused.
 host::Result<void> Board::make_devices() {
+    if (options_.lacks(Without::IomemRelaxed) && !options_.lacks(Without::Devmem)) {
+        const fs::path target = (places_.sys / kRefusedMemory).lexically_relative(places_.dev);
+        if (::symlink(target.c_str(), (places_.dev / "mem").c_str()) != 0)
+            return host::failure(ErrorCode::AccessFailed, "cannot create {}: {}", (places_.dev / "mem").string(),
+                                 std::strerror(errno));
+    }
     if (options_.lacks(Without::EthosuDevice)) return {};
     const fs::path path = places_.dev / "ethosu0";
     if (::mknod(path.c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0) return {};

@@ -2,10 +2,13 @@
 // reach them, below one folder that is the board's "/".
 #pragma once
 
+#include <condition_variable>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/host/error.h"
@@ -17,16 +20,18 @@
 #include "board/machine/machine.h"
 #include "board/sysfs/file_tree.h"
 #include "board/sysfs/fuse_server.h"
+#include "board/sysfs/remoteproc_files.h"
 
 namespace talpa::board {
 
 /// Where the board's files are, as this process sees them.
 struct BoardPlaces {
-    std::filesystem::path root;       ///< the board's "/"
-    std::filesystem::path sys;        ///< an empty folder: the tree of /sys is mounted there
-    std::filesystem::path dev;        ///< a folder for mem, ethosu0, ttyRPMSG*
-    std::string ptmx = "/dev/ptmx";   ///< of the devpts that the board's programs see
-    std::string slaves = "/dev/pts";  ///< where they see it
+    std::filesystem::path root;              ///< the board's "/"
+    std::filesystem::path sys;               ///< an empty folder: the tree of /sys is mounted there
+    std::filesystem::path dev;               ///< a folder for mem, ethosu0, ttyRPMSG*
+    std::string ptmx = "/dev/ptmx";          ///< of the devpts that the board's programs see
+    std::string slaves = "/dev/pts";         ///< where they see it
+    std::function<void()> panicked = [] {};  ///< the board's kernel is dead, as its log says; need not return
 };
 
 class Board {
@@ -40,17 +45,25 @@ class Board {
 
     /// Processors and ttys as of now, one JSON document.
     [[nodiscard]] std::string status_json() const;
+    [[nodiscard]] Tracer& tracer() { return tracer_; }
 
   private:
     struct Processor {
         std::unique_ptr<Machine> machine;
         std::unique_ptr<Remoteproc> linux;
-        ~Processor() { linux.reset(); }  // its core stops before the machine goes
+        std::mutex mutex;
+        std::condition_variable changed;
+        bool faulted = false, ending = false;
+        std::thread reporter;  ///< tells Linux of faults, with Quirk::FaultCrashes
+        ~Processor();
     };
 
     Board(const BoardOptions& options, BoardPlaces places, KernelLog& log);
     [[nodiscard]] host::Result<void> wire();
     [[nodiscard]] host::Result<void> add_processor(unsigned index);
+    [[nodiscard]] host::Result<void> start_as_u_boot(Machine& machine);
+    void report_faults(Processor& processor);
+    void panic(const char* why);
     [[nodiscard]] host::Result<void> make_devices();
     void tty_changed(int number, const std::string& slave, bool present);
     void remove(const std::filesystem::path& device);
@@ -58,6 +71,8 @@ class Board {
     BoardOptions options_;
     BoardPlaces places_;
     KernelLog& log_;
+    Tracer tracer_;
+    CoreDumps dumps_;
     FirmwareSearch firmware_;
     TtyRegistry ttys_;
     std::vector<std::unique_ptr<Processor>> processors_;

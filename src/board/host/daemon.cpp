@@ -6,11 +6,13 @@
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -28,6 +30,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+
+constexpr int kPanicked = 3;  ///< exit status of a board whose kernel panicked
 
 std::unexpected<host::Error> errno_failure(const std::string& doing) {
     return host::failure(ErrorCode::AccessFailed, "{}: {}", doing, std::strerror(errno));
@@ -72,7 +76,7 @@ host::Result<Claim> claim(const BoardOptions& options) {
 }
 
 /// A place below the user's folder for everything; nothing of the user's may be in its way.
-host::Result<BoardPlaces> prepare_root(const fs::path& given) {
+host::Result<fs::path> prepare_root(const fs::path& given) {
     std::error_code error;
     fs::create_directories(given, error);
     const fs::path root = fs::canonical(given, error);
@@ -93,7 +97,7 @@ host::Result<BoardPlaces> prepare_root(const fs::path& given) {
         what != fs::file_type::not_found && what != fs::file_type::regular)
         return host::failure(ErrorCode::InvalidState, "{} is something else than a board's memory", mem.string());
     (void)!::symlink("../sys/firmware/devicetree/base", (root / "proc/device-tree").c_str());
-    return BoardPlaces{root, root / "sys", root / "dev"};
+    return root;
 }
 
 /// One message from one process to the one that started it: "+" for "up", else "-" and an error.
@@ -173,15 +177,37 @@ struct Outside {
     int sshd_log = -1;
 };
 
+/// Sends what passes between the board's parts until the asker hangs up. Words behind the first name sources.
+void follow_trace(Board& board, const std::vector<std::string>& words, ControlReply& reply) {
+    unsigned sources = 0;
+    for (std::size_t i = 0; i < std::size(kTraceSources); ++i)
+        if (words.size() == 1 || std::find(words.begin() + 1, words.end(), kTraceSources[i]) != words.end())
+            sources |= 1u << i;
+    const auto listener = board.tracer().listen(sources);
+    char ignored = 0;
+    for (;;) {
+        if (const auto line = listener->next(100ms)) {
+            if (!reply.send(*line)) return;
+            continue;
+        }
+        if (const ssize_t n = ::recv(reply.fd(), &ignored, 1, MSG_DONTWAIT); n == 0 || (n < 0 && errno != EAGAIN))
+            return;
+    }
+}
+
 /// All of a board's life, in this process: the first one of its namespaces, if it has any.
 host::Result<void> live(const BoardOptions& options, const BoardRecord& record, Outside& outside, const Ready& ready) {
     EndRequest end;
     KernelLog log;
     log.sink = [&outside](const std::string& line) { outside.log->append(line); };
-    BoardPlaces places{record.root, record.root / "sys", record.root / "dev"};
+    BoardPlaces places;
+    places.root = record.root;
+    places.sys = record.root / "sys";
+    places.dev = record.root / "dev";
     if (record.root.empty()) {
         TRY_ASSIGN(places, build_file_system(record));
     }
+    places.panicked = [] { ::_exit(kPanicked); };
     TRY_ASSIGN(const std::unique_ptr<Board> board, Board::create(options, places, log));
     if (record.root.empty()) {
         TRY(show_board(places, record.name));
@@ -190,6 +216,7 @@ host::Result<void> live(const BoardOptions& options, const BoardRecord& record, 
     }
     ControlServer& control = *outside.control;
     control.on("status", [&](const auto&, ControlReply& reply) { (void)reply.send(board->status_json() + "\n"); });
+    control.on("trace", [&](const auto& words, ControlReply& reply) { follow_trace(*board, words, reply); });
     control.on("down", [&](const auto&, ControlReply& reply) {
         (void)reply.send("ending\n");
         end.end();
@@ -243,8 +270,7 @@ host::Result<void> keep(const BoardOptions& options, BoardRecord record, const R
         }
         TRY(unshare_pids());
     } else {
-        TRY_ASSIGN(const BoardPlaces places, prepare_root(options.root));
-        record.root = places.root;
+        TRY_ASSIGN(record.root, prepare_root(options.root));
         TRY(save(record));
     }
     int pipe[2], go[2];
@@ -281,7 +307,10 @@ host::Result<void> keep(const BoardOptions& options, BoardRecord record, const R
     }
     if (answer == "+") {
         if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return clean_up(record);
-        return host::failure(ErrorCode::Internal, "the board's process ended by signal {}", WTERMSIG(status));
+        if (WIFEXITED(status) && WEXITSTATUS(status) == kPanicked)
+            return host::failure(ErrorCode::Internal, "the board's kernel panicked: talpa board logs --name {}",
+                                 record.name);
+        return host::failure(ErrorCode::Internal, "the board's process was killed by signal {}", WTERMSIG(status));
     }
     (void)clean_up(record);
     if (!saved) return saved;

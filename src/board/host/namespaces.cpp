@@ -129,14 +129,18 @@ std::unexpected<host::Error> refused() {
                                        "talpa board up --root DIR does without them"));
 }
 
-/// A class or bus that sysfs does not have: sysfs refuses new folders, an overlay over it does not.
-host::Result<void> add_to_sysfs(const fs::path& folder, const char* name, const fs::path& shown) {
+/// Classes or buses that sysfs may not have: sysfs refuses new folders, an overlay over it does not.
+host::Result<void> add_to_sysfs(const fs::path& folder, std::initializer_list<const char*> names,
+                                const fs::path& shown) {
     std::error_code error;
-    if (!fs::exists(folder / name, error)) {
-        TRY(overlay(folder, fs::path(kCorner) / "upper" / folder.filename()));
-        TRY(make_folder(folder / name));
+    for (const char* name : names) {
+        if (!fs::exists(folder / name, error)) {
+            if (!is_mount_point(folder)) TRY(overlay(folder, fs::path(kCorner) / "upper" / folder.filename()));
+            TRY(make_folder(folder / name));
+        }
+        TRY(bind(shown / name, folder / name));
     }
-    return bind(shown, folder / name);
+    return {};
 }
 
 }  // namespace
@@ -207,12 +211,17 @@ host::Result<BoardPlaces> build_file_system(const BoardRecord& record) {
     TRY(mount_type("proc", "/proc", "", MS_NOSUID | MS_NODEV | MS_NOEXEC));
     TRY(build_dev());
     TRY(make_folder(corner / "sys"));
-    return BoardPlaces{"/", corner / "sys", "/dev", "/dev/pts/ptmx", "/dev/pts"};
+    BoardPlaces places;
+    places.root = "/";
+    places.sys = corner / "sys";
+    places.dev = "/dev";
+    places.ptmx = "/dev/pts/ptmx";
+    return places;
 }
 
 host::Result<void> show_board(const BoardPlaces& places, const std::string& name) {
-    TRY(add_to_sysfs("/sys/class", "remoteproc", places.sys / "class/remoteproc"));
-    TRY(add_to_sysfs("/sys/bus", "rpmsg", places.sys / "bus/rpmsg"));
+    TRY(add_to_sysfs("/sys/class", {"remoteproc", "devcoredump"}, places.sys / "class"));
+    TRY(add_to_sysfs("/sys/bus", {"rpmsg"}, places.sys / "bus"));
     std::error_code error;
     if (fs::exists("/sys/kernel/debug", error)) TRY(bind(places.sys / "kernel/debug", "/sys/kernel/debug"));
     TRY(bind(places.sys / "firmware", "/sys/firmware"));

@@ -20,6 +20,11 @@ class CoreControl {
   public:
     virtual void start(std::uint32_t boot_address) = 0;
     virtual void stop() = 0;
+    /// Linux wrote [address, address + size) of the system for the core, as its loader does: TCM with ECC counts that.
+    virtual void loaded(std::uint64_t address, std::size_t size) {
+        (void)address;
+        (void)size;
+    }
 
   protected:
     ~CoreControl() = default;

@@ -214,6 +214,7 @@ int Remoteproc::load_and_start() {
             to = memory_.at(*system, table_.size());
         if (to != nullptr) {
             std::memcpy(to, table_.data(), table_.size());
+            if (config_.live_table) core_.loaded(config_.live_table_address, table_.size());
             const std::lock_guard facts(facts_);
             loaded_table_ = to;
             loaded_table_size_ = table_.size();
@@ -227,6 +228,7 @@ int Remoteproc::load_and_start() {
     const ElfSection* const interrupts = image->section(".interrupts");
     const auto boot_address =
         config_.send_boot_address && interrupts != nullptr ? static_cast<std::uint32_t>(interrupts->address) : 0;
+    config_.before_release();
     mailbox_.listen(true);
     core_.start(boot_address);
     std::this_thread::sleep_for(std::chrono::milliseconds(config_.startup_delay_ms));
@@ -240,6 +242,8 @@ int Remoteproc::load_and_start() {
 }
 
 int Remoteproc::load_segments(const ElfImage& image) {
+    config_.before_load();
+    firmware_segments_.clear();
     for (const ElfSegment& segment : image.segments()) {
         const auto system = device_to_system(segment.physical_address, segment.memory_size, config_.mapped_blocks);
         std::uint8_t* const to = system ? memory_.at(*system, segment.memory_size) : nullptr;
@@ -252,6 +256,8 @@ int Remoteproc::load_segments(const ElfImage& image) {
         }
         std::memcpy(to, segment.data.data(), segment.data.size());
         std::memset(to + segment.data.size(), 0, segment.memory_size - segment.data.size());
+        core_.loaded(*system, segment.memory_size);
+        firmware_segments_.push_back({segment.physical_address, *system, segment.memory_size});
     }
     return 0;
 }
@@ -275,9 +281,9 @@ int Remoteproc::start_devices() {
         log_.line("rproc-virtio rproc-virtio.{}.auto: assigned reserved memory node vdevbuffer@a4020000",
                   config_.index);
         std::uint8_t* const table = loaded_table_ != nullptr ? loaded_table_ : table_.data();
-        auto rpmsg =
-            std::make_shared<VirtioRpmsg>(VirtioRpmsg::Config{vdev, table, link::kVringBuffers.base, config_.index},
-                                          memory_, mailbox_, log_, drivers_);
+        auto rpmsg = std::make_shared<VirtioRpmsg>(
+            VirtioRpmsg::Config{vdev, table, link::kVringBuffers.base, config_.index, config_.tracer}, memory_,
+            mailbox_, log_, drivers_);
         {
             // Known before the probe ends: the firmware may announce its channels in the middle of it.
             const std::lock_guard facts(facts_);
@@ -368,10 +374,22 @@ void Remoteproc::recover() {
     log_.line("remoteproc remoteproc{}: recovering {}", config_.index, config_.name);
     const unsigned count = power_;
     stop_now();
+    dump();
     if (load_and_start() == 0)
         power_ = count == 0 ? 1 : count;
     else
         log_.line("remoteproc remoteproc{}: recovery of {} failed", config_.index, config_.name);
+}
+
+void Remoteproc::dump() {
+    {
+        const std::lock_guard facts(facts_);
+        if (coredump_ == "disabled") return;
+    }
+    std::vector<DumpSegment> segments;
+    for (const ReservedNode& node : config_.reserved_nodes) segments.push_back({node.base, node.base, node.size});
+    segments.insert(segments.end(), firmware_segments_.begin(), firmware_segments_.end());
+    config_.dumped(make_coredump(segments, memory_));
 }
 
 std::shared_ptr<VirtioRpmsg> Remoteproc::device() const {

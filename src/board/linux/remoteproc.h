@@ -13,10 +13,12 @@
 #include <vector>
 
 #include "board/linux/address_map.h"
+#include "board/linux/coredump.h"
 #include "board/linux/elf_image.h"
 #include "board/linux/kernel_log.h"
 #include "board/linux/platform.h"
 #include "board/linux/resources.h"
+#include "board/linux/tracer.h"
 #include "board/linux/virtio_rpmsg.h"
 
 namespace talpa::board {
@@ -48,6 +50,12 @@ struct RemoteprocConfig {
                                                 {"vdev0vring1", 0xA4008000, 0x8000},
                                                 {"vdev1vring0", 0xA4010000, 0x8000},
                                                 {"vdev1vring1", 0xA4018000, 0x8000}};
+    /// Called before Linux first writes the TCMs, and before it releases the core: where boards that lack something
+    /// die.
+    std::function<void()> before_load = [] {}, before_release = [] {};
+    /// Takes the core file of a crash, when coredump is on.
+    std::function<void(std::string core)> dumped = [](const std::string&) {};
+    Tracer* tracer = nullptr;
     bool send_boot_address = true;  ///< NXP's kernels pass the address of .interrupts
 };
 
@@ -95,6 +103,7 @@ class Remoteproc {
     int attach();
     int detach();
     void recover();
+    void dump();
     void set_table(std::vector<std::uint8_t> table);
     int start_devices();
     std::shared_ptr<VirtioRpmsg> device() const;
@@ -117,7 +126,8 @@ class Remoteproc {
     mutable std::mutex facts_;  ///< what readers see while `lock_` is held by a start
     std::string firmware_;
     std::vector<TraceEntry> traces_;
-    std::vector<std::uint8_t> table_;  ///< Linux's own copy
+    std::vector<DumpSegment> firmware_segments_;  ///< where the running firmware was loaded
+    std::vector<std::uint8_t> table_;             ///< Linux's own copy
     std::uint8_t* loaded_table_ = nullptr;
     std::size_t loaded_table_size_ = 0;
     std::shared_ptr<VirtioRpmsg> rpmsg_;

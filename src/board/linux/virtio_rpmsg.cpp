@@ -134,7 +134,14 @@ void VirtioRpmsg::drain_receive() {
     if (returned && wanted) kick(config_.vdev.vrings[0].notify_id);
 }
 
+void VirtioRpmsg::trace(const char* direction, std::uint32_t source, std::uint32_t destination, Bytes payload) {
+    if (config_.tracer == nullptr || !config_.tracer->wants(TraceSource::Rpmsg)) return;
+    config_.tracer->line(TraceSource::Rpmsg, "{} 0x{:x} -> 0x{:x}, {} bytes {}", direction, source, destination,
+                         payload.size(), show_bytes({reinterpret_cast<const char*>(payload.data()), payload.size()}));
+}
+
 void VirtioRpmsg::deliver(const link::RpmsgHeader& header, Bytes payload) {
+    trace("M33 to Linux", header.source, header.destination, payload);
     if (header.destination == link::kNameServiceAddress) {
         name_service(payload);
         return;
@@ -227,6 +234,7 @@ VirtioRpmsg::SendResult VirtioRpmsg::send(std::uint32_t local, std::uint32_t rem
         transmit_.offer(id, address, static_cast<std::uint32_t>(link::kRpmsgHeaderBytes + payload.size()), 0);
         wanted = transmit_.kick_wanted();
     }
+    trace("Linux to M33", local, remote, payload);
     if (wanted) kick(config_.vdev.vrings[1].notify_id);
     return SendResult::Sent;
 }

@@ -15,6 +15,7 @@
 #include "board/linux/kernel_log.h"
 #include "board/linux/platform.h"
 #include "board/linux/resources.h"
+#include "board/linux/tracer.h"
 #include "link/rpmsg.h"
 #include "link/vring.h"
 
@@ -42,6 +43,7 @@ class VirtioRpmsg {
         std::uint8_t* table = nullptr;  ///< the table that the firmware watches, and its entry's offset is in `vdev`
         std::uint32_t buffers = 0xA4020000;  ///< DMA address of 512 buffers of 512 bytes
         unsigned index = 0;                  ///< K of virtioK
+        Tracer* tracer = nullptr;
     };
 
     VirtioRpmsg(Config config, SystemMemory& memory, Mailbox& mailbox, KernelLog& log, DriverFactory factory);
@@ -77,6 +79,7 @@ class VirtioRpmsg {
     void deliver(const link::RpmsgHeader& header, Bytes payload);
     void name_service(Bytes payload);
     void kick(std::uint32_t notify_id);
+    void trace(const char* direction, std::uint32_t source, std::uint32_t destination, Bytes payload);
 
     static constexpr std::uint32_t kBuffersPerRing = 256;
     static constexpr std::uint32_t kFirstLocalAddress = 0x400;

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "link/memory_map.h"
+#include "npu/registers.h"
 
 namespace talpa::board {
 
@@ -19,36 +20,51 @@ constexpr std::uint64_t kLongestSleepUs = 100'000;
 /// The NPU's registers on the M33's bus: non-secure, unprivileged accesses are what the firmware asks for.
 class Machine::NpuRegisters final : public cpu::Device {
   public:
-    NpuRegisters(npu_model::RegisterDevice& device, bool powered) : device_(device), powered_(powered) {}
+    NpuRegisters(npu_model::RegisterDevice& device, bool powered, Tracer* tracer)
+        : device_(device), powered_(powered), tracer_(tracer) {}
     bool read(cpu::u32 offset, unsigned size, cpu::u32& value) override {
         if (!powered_ || size != 4) return false;
         const auto read = device_.read_register(offset);
         if (!read) return false;
         value = *read;
+        trace("reads", offset, value);
         return true;
     }
     bool write(cpu::u32 offset, unsigned size, cpu::u32 value) override {
+        trace("writes", offset, value);
         return powered_ && size == 4 && device_.write_register(offset, value, {}).has_value();
     }
 
   private:
+    void trace(const char* what, cpu::u32 offset, cpu::u32 value) const {
+        if (tracer_ == nullptr || !tracer_->wants(TraceSource::Npu)) return;
+        std::string name = fmt::format("0x{:03x}", offset);
+#define X(register_name, at, access, reset) \
+    if (offset == (at)) name = #register_name;
+        TALPA_NPU_REGISTERS(X)
+#undef X
+        tracer_->line(TraceSource::Npu, "M33 {} {} = 0x{:08x}", what, name, value);
+    }
+
     npu_model::RegisterDevice& device_;
     bool powered_;
+    Tracer* tracer_;
 };
 
 /// What the NPU's ports reach: SRAM on port 0, DRAM on port 1; never the TCMs.
 class Machine::NpuMemory final : public npu_model::PhysicalMemory {
   public:
-    explicit NpuMemory(MemoryFile& memory) : memory_(memory) {}
+    NpuMemory(MemoryFile& memory, bool denied) : memory_(memory), denied_(denied) {}
     std::span<std::uint8_t> at(std::uint64_t address, unsigned port) override {
         const bool dram = address >= 0x80000000;
         const bool ocram = address >= 0x20480000 && address < 0x20520000;
-        if (!dram && !ocram) return {};
+        if ((!dram && !ocram) || (dram && denied_)) return {};
         return dram == (port == 1) ? memory_.rest(address) : std::span<std::uint8_t>{};
     }
 
   private:
     MemoryFile& memory_;
+    bool denied_;
 };
 
 Machine::Machine(MemoryFile memory, const MachineOptions& options, KernelLog& log)
@@ -73,16 +89,28 @@ host::Result<void> Machine::wire() {
     // Silicon gives no zeros after power-up; what Linux does not load and the firmware does not clear reads as this.
     itcm_.poison();
     dtcm_.poison();
+    if (options_.tcm_ecc) {
+        itcm_.require_initialisation();
+        dtcm_.require_initialisation();
+    }
     core_ = std::make_unique<cpu::Cpu>(bus_);
-    npu_memory_ = std::make_unique<NpuMemory>(memory_);
+    npu_memory_ = std::make_unique<NpuMemory>(memory_, options_.npu_denied);
     npu_model::DeviceOptions npu_options;
     npu_options.threads = options_.npu_threads;
     npu_ = std::make_unique<npu_model::RegisterDevice>(
-        *npu_memory_, [this](bool level) { core_->set_irq(link::kNpuIrq, level); }, npu_options);
+        *npu_memory_,
+        [this](bool level) {
+            if (options_.tracer != nullptr)
+                options_.tracer->line(TraceSource::Npu, "interrupt line {}", level ? "up" : "down");
+            core_->set_irq(link::kNpuIrq, level);
+        },
+        npu_options);
     npu_->set_powered(options_.npu_powered);
-    npu_registers_ = std::make_unique<NpuRegisters>(*npu_, options_.npu_powered);
+    npu_registers_ = std::make_unique<NpuRegisters>(*npu_, options_.npu_powered, options_.tracer);
     messaging_unit_ = std::make_unique<MessagingUnit>(
         [this](bool level) { core_->set_irq(link::kMessagingUnitIrq, level); }, [this] { received_(); });
+
+    messaging_unit_->trace_to(options_.tracer);
 
     const auto ram = [&](std::string_view name, std::uint32_t base, std::uint32_t size, cpu::Ram& memory,
                          std::uint32_t alias) -> host::Result<void> {
@@ -129,6 +157,22 @@ void Machine::start(std::uint32_t boot_address) {
     changed_.notify_all();
 }
 
+void Machine::loaded(std::uint64_t address, std::size_t size) {
+    for (const auto& [base, tcm] : {std::pair{link::kItcmSystem, &itcm_}, std::pair{link::kDtcmSystem, &dtcm_}})
+        if (address >= base && range_inside(address - base, size, tcm->bytes().size()))
+            tcm->note_written(address - base, size);
+}
+
+// A fault's handler on this chip ends nowhere: the core sleeps in it, or has locked up.
+void Machine::look_for_fault(bool locked_up) {
+    if (!options_.faulted || fault_told_) return;
+    constexpr std::uint32_t kExceptionMask = 0x1FF, kHardFault = 3, kLastFault = 7;
+    const std::uint32_t exception = core_->registers().xpsr & kExceptionMask;
+    if (!locked_up && (exception < kHardFault || exception > kLastFault)) return;
+    fault_told_ = true;
+    options_.faulted();
+}
+
 void Machine::stop() {
     std::unique_lock lock(mutex_);
     if (!released_) return;
@@ -150,6 +194,7 @@ void Machine::run_core() {
         }
         if (boot_) {
             boot_ = false;
+            fault_told_ = false;
             core_->code_changed();
             core_->reset(boot_address_);
         }
@@ -158,6 +203,7 @@ void Machine::run_core() {
         instructions_ = core_->instructions();
         switch (why) {
             case cpu::Stop::Sleeping: {
+                look_for_fault(false);
                 // Sleep lasts until an interrupt or the next tick, in wall-clock time, so that the firmware's
                 // milliseconds are ours.
                 const std::uint64_t cycles = core_->cycles_until_timer();
@@ -171,6 +217,7 @@ void Machine::run_core() {
             }
             case cpu::Stop::Lockup:
                 log_.line("board: the M33 is locked up at pc 0x{:08x}", core_->pc());
+                look_for_fault(true);
                 lock.lock();
                 changed_.wait(lock, [this] { return ending_ || !released_; });
                 lock.unlock();

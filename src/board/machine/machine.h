@@ -16,6 +16,7 @@
 #include "board/devices/messaging_unit.h"
 #include "board/linux/kernel_log.h"
 #include "board/linux/platform.h"
+#include "board/linux/tracer.h"
 #include "board/machine/memory_file.h"
 #include "npu_model/device/device.h"
 
@@ -27,6 +28,12 @@ struct MachineOptions {
     bool npu_powered = true;       ///< false: the first access to the NPU's registers is a bus error
     bool mu_survives_stop = true;  ///< as on silicon; false: a start finds the Messaging Unit empty
     bool npu_hangs = false;        ///< the NPU takes jobs and never finishes one
+    bool npu_denied = false;       ///< the bus firewall keeps the NPU out of DDR: each access is a bus error
+    bool tcm_ecc = false;          ///< reading TCM that nobody has written is a bus error
+    /// The M33 is in a fault handler that does not end, or locked up: once a start, on the M33's thread. Null: nobody
+    /// asks.
+    std::function<void()> faulted;
+    Tracer* tracer = nullptr;
 };
 
 class Machine final : public CoreControl {
@@ -36,6 +43,7 @@ class Machine final : public CoreControl {
 
     void start(std::uint32_t boot_address) override;
     void stop() override;
+    void loaded(std::uint64_t address, std::size_t size) override;
 
     [[nodiscard]] SystemMemory& memory() { return memory_; }
     [[nodiscard]] Mailbox& mailbox() { return *messaging_unit_; }
@@ -52,6 +60,7 @@ class Machine final : public CoreControl {
     Machine(MemoryFile memory, const MachineOptions& options, KernelLog& log);
     [[nodiscard]] host::Result<void> wire();
     void run_core();
+    void look_for_fault(bool locked_up);
     void run_npu();
 
     MachineOptions options_;
@@ -73,6 +82,7 @@ class Machine final : public CoreControl {
     bool parked_ = true;     ///< its thread has noticed that it does not
     std::uint32_t boot_address_ = 0;
     bool boot_ = false;
+    bool fault_told_ = false;  ///< since the last start
     std::atomic<bool> ending_{false};
     std::atomic<std::uint64_t> instructions_{0};
     std::thread core_thread_, npu_thread_;

@@ -66,15 +66,19 @@ NodeMap FileTree::list(const FolderNode& folder) {
 
 Node attribute(std::function<std::string()> read, std::function<int(std::string_view)> write) {
     const unsigned mode = write ? 0644 : 0444;
-    return {FileNode{FileRules::Sysfs, mode, std::move(read), std::move(write)}};
+    return {FileNode{FileRules::Sysfs, mode, std::move(read), std::move(write), 0}};
 }
 
 Node debug_file(unsigned mode, std::function<std::string()> read, std::function<int(std::string_view)> write) {
-    return {FileNode{FileRules::Debugfs, mode, std::move(read), std::move(write)}};
+    return {FileNode{FileRules::Debugfs, mode, std::move(read), std::move(write), 0}};
 }
 
 Node bytes_file(std::string bytes, unsigned mode) {
-    return {FileNode{FileRules::Bytes, mode, [bytes = std::move(bytes)] { return bytes; }, nullptr}};
+    return {FileNode{FileRules::Bytes, mode, [bytes = std::move(bytes)] { return bytes; }, nullptr, 0}};
+}
+
+Node refused_file(int open_error) {
+    return {FileNode{FileRules::Debugfs, 0600, nullptr, nullptr, open_error}};
 }
 
 Node link_to(std::string target) {

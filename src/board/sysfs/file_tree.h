@@ -27,6 +27,7 @@ struct FileNode {
     std::function<std::string()> read;
     /// One write(2): 0 or a negative errno. May block; called on a thread of its own.
     std::function<int(std::string_view)> write;
+    int open_error = 0;  ///< errno with which every open fails
 };
 
 struct LinkNode {
@@ -74,6 +75,8 @@ class FileTree {
                               std::function<int(std::string_view)> write = nullptr);
 /// A file of constant bytes whose stat shows their number.
 [[nodiscard]] Node bytes_file(std::string bytes, unsigned mode = 0444);
+/// A file that nobody may open.
+[[nodiscard]] Node refused_file(int open_error);
 [[nodiscard]] Node link_to(std::string target);
 [[nodiscard]] Node folder_of(NodeMap children);
 

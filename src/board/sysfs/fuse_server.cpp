@@ -28,6 +28,7 @@ constexpr const char* kFuseHint =
 /// An open file: its node as it was when opened, and the text of its first read.
 struct Handle {
     FileNode file;
+    std::string path;
     std::optional<std::string> text;
 };
 
@@ -46,13 +47,14 @@ const FolderNode* folder_of_node(const Node& node) {
 }  // namespace
 
 struct FuseServer::Session {
-    explicit Session(const FileTree& t) : tree(t) {}
+    Session(const FileTree& t, Tracer* listener) : tree(t), tracer(listener) {}
     ~Session() {
         if (fuse != nullptr) fuse_session_destroy(fuse);
         if (wake >= 0) ::close(wake);
     }
 
     const FileTree& tree;
+    Tracer* tracer;
     fuse_session* fuse = nullptr;
     int wake = -1;
     std::thread loop;
@@ -119,6 +121,10 @@ struct FuseServer::Session {
         if (found->second.lookups > 0) return;
         numbers.erase(found->second.path);
         inodes.erase(found);
+    }
+    template <typename... Args>
+    void trace(fmt::format_string<Args...> format, Args&&... args) const {
+        if (tracer != nullptr) tracer->line(TraceSource::Sysfs, format, std::forward<Args>(args)...);
     }
     void run();
 };
@@ -187,6 +193,10 @@ struct FuseOperations {
             fuse_reply_err(request, node ? EISDIR : ENOENT);
             return;
         }
+        if (file->open_error != 0) {
+            fuse_reply_err(request, file->open_error);
+            return;
+        }
         const int access = info->flags & O_ACCMODE;
         const bool reads = access != O_WRONLY, writes = access != O_RDONLY;
         // kernfs looks at the mode bits itself, and so refuses root as well.
@@ -195,7 +205,7 @@ struct FuseOperations {
             fuse_reply_err(request, EACCES);
             return;
         }
-        info->fh = reinterpret_cast<std::uint64_t>(new Handle{*file, std::nullopt});
+        info->fh = reinterpret_cast<std::uint64_t>(new Handle{*file, session<S>(request).path_of(ino), std::nullopt});
         info->direct_io = 1;
         if (fuse_reply_open(request, info) != 0) delete &handle_of(info);
     }
@@ -211,12 +221,14 @@ struct FuseOperations {
         }
         if (!handle.text || offset == 0 || handle.file.rules == FileRules::Debugfs) handle.text = handle.file.read();
         const std::string& text = *handle.text;
+        if (offset == 0) session<S>(request).trace("read {} = {}", handle.path, show_bytes(text));
         const std::size_t from = std::min(static_cast<std::size_t>(offset), text.size());
         fuse_reply_buf(request, text.data() + from, std::min(size, text.size() - from));
     }
     static void write(fuse_req_t request, fuse_ino_t, const char* data, std::size_t size, off_t, fuse_file_info* info) {
         S& s = session<S>(request);
-        const FileNode& file = handle_of(info).file;
+        const Handle& handle = handle_of(info);
+        const FileNode& file = handle.file;
         if (!file.write) {
             fuse_reply_err(request, EINVAL);
             return;
@@ -226,8 +238,9 @@ struct FuseOperations {
             ++s.writes;
         }
         // Released no earlier than this write is answered, so the handle lives.
-        std::thread([&s, request, &file, text = std::string(data, std::min(size, kSysfsPage))] {
+        std::thread([&s, request, &handle, &file, text = std::string(data, std::min(size, kSysfsPage))] {
             const int error = file.write(text);
+            s.trace("write {} {} = {}", handle.path, show_bytes(text), error < 0 ? std::strerror(-error) : "ok");
             if (error < 0)
                 fuse_reply_err(request, -error);
             else
@@ -344,11 +357,12 @@ void FuseServer::Session::run() {
 
 FuseServer::FuseServer(std::unique_ptr<Session> session) : session_(std::move(session)) {}
 
-host::Result<std::unique_ptr<FuseServer>> FuseServer::mount(const FileTree& tree, const std::filesystem::path& at) {
+host::Result<std::unique_ptr<FuseServer>> FuseServer::mount(const FileTree& tree, const std::filesystem::path& at,
+                                                            Tracer* tracer) {
     if (::access("/dev/fuse", R_OK | W_OK) != 0)
         return std::unexpected(host::Error(ErrorCode::AccessFailed,
                                            fmt::format("cannot open /dev/fuse: {}", std::strerror(errno)), kFuseHint));
-    auto session = std::make_unique<Session>(tree);
+    auto session = std::make_unique<Session>(tree, tracer);
     std::timespec_get(&session->born, TIME_UTC);
     static const fuse_lowlevel_ops ops = FuseOperations<Session>::table();
     std::string options = "default_permissions,fsname=talpa-board,subtype=sysfs";

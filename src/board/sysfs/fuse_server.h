@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/host/error.h"
+#include "board/linux/tracer.h"
 #include "board/sysfs/file_tree.h"
 
 namespace talpa::board {
@@ -14,10 +15,11 @@ namespace talpa::board {
 class FuseServer {
   public:
     /// Mounts on an existing folder. `tree` must outlive the server and not change any more, its functions aside.
-    /// As root every user may enter, each by the modes; otherwise only the user who mounts. AccessFailed where FUSE
-    /// cannot be mounted, with what is missing.
+    /// `tracer` hears of reads and writes. As root every user may enter, each by the modes; otherwise only the user who
+    /// mounts. AccessFailed where FUSE cannot be mounted, with what is missing.
     [[nodiscard]] static host::Result<std::unique_ptr<FuseServer>> mount(const FileTree& tree,
-                                                                         const std::filesystem::path& at);
+                                                                         const std::filesystem::path& at,
+                                                                         Tracer* tracer = nullptr);
     /// Waits for writes under way, unmounts; files still open then answer ENOTCONN.
     ~FuseServer();
     FuseServer(const FuseServer&) = delete;

@@ -78,6 +78,29 @@ void add_remoteproc_files(FileTree& tree, unsigned index, Remoteproc& p) {
     tree.folder("kernel/debug").mode = 0700;
 }
 
+void CoreDumps::add(std::string core) {
+    const std::lock_guard lock(mutex_);
+    dumps_[next_++] = {std::make_shared<const std::string>(std::move(core)), std::chrono::steady_clock::now()};
+}
+
+NodeMap CoreDumps::files() {
+    constexpr std::chrono::minutes kLifetime{5};  // of the kernel's own timer
+    const std::lock_guard lock(mutex_);
+    std::erase_if(dumps_, [&](const auto& d) { return std::chrono::steady_clock::now() - d.second.born > kLifetime; });
+    NodeMap out;
+    for (const auto& [number, dump] : dumps_) {
+        FileNode data{FileRules::Bytes, 0600, [core = dump.core] { return *core; },
+                      [this, n = number](std::string_view) {
+                          const std::lock_guard again(mutex_);
+                          dumps_.erase(n);
+                          return 0;
+                      },
+                      0};
+        out.emplace(fmt::format("devcd{}", number), folder_of({{"data", {std::move(data)}}}));
+    }
+    return out;
+}
+
 void add_bus_files(FileTree& tree, std::vector<const Remoteproc*> processors) {
     tree.folder("bus/rpmsg/devices").dynamic = [processors] {
         NodeMap devices;

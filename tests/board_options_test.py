@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""Boards that lack something, misbehave or crash: each failure that users meet, as it shows."""
+import os
+import pathlib
+import select
+import struct
+import subprocess
+import sys
+import time
+
+import board_lib as lib
+from board_lib import board, check, equal, shell_write, wait_for
+
+GOLDEN = lib.SOURCE / "tests/golden/models/ds_cnn_random"
+
+
+def stage(b):
+    with open(b.dev / "mem", "r+b", buffering=0) as memory:
+        for name, address in (("ds_cnn_random.pte", 0xC0000000), ("in0.bin", 0xC036D000)):
+            memory.seek(address)
+            memory.write((GOLDEN / name).read_bytes())
+
+
+def run(b, node="ttyRPMSG0", line="RUN", seconds=20):
+    """All that comes back until OK, ERR or silence."""
+    wait_for((b.dev / node).is_symlink, node)
+    fd = os.open(b.dev / node, os.O_RDWR | os.O_NOCTTY)
+    os.write(fd, line.encode() + b"\n")
+    text = b""
+    while not any(part.startswith((b"OK ", b"ERR ", b"PONG")) for part in text.split(b"\n")[:-1]):
+        if not select.select([fd], [], [], seconds)[0]:
+            break
+        try:
+            piece = os.read(fd, 4096)
+        except OSError:
+            break
+        if not piece:
+            break
+        text += piece
+    os.close(fd)
+    return text.decode()
+
+
+def started(*options):
+    b = lib.Board("--startup-delay", 0, *options)
+    b.install()
+    b.start()
+    return b
+
+
+def log_of(b):
+    return lib.talpa("board", "logs", "--root", b.root).stdout
+
+
+def end(b):
+    b.down()
+    lib.shutil.rmtree(b.root, ignore_errors=True)
+
+
+def what_a_board_lacks_shows_where_users_meet_it():
+    node = "firmware/devicetree/base/"
+    for word, path, there in (("reserved-memory", node + "reserved-memory/model@c0000000", False),
+                              ("ethosu-region", node + "reserved-memory/ethosu_region@A8000000/reusable", True),
+                              ("ethosu-region", node + "reserved-memory/ethosu_region@A8000000/no-map", False),
+                              ("power-domain", node + "remoteproc-cm33/power-domains", False)):
+        with board("--without", word) as b:
+            equal((b.sys / path).exists(), there, f"--without {word}: {path}")
+    with board("--without", "mcore-booted,iomem-relaxed") as b:
+        bootargs = (b.sys / node / "chosen/bootargs").read_text()
+        check("mcore_booted" not in bootargs and "iomem" not in bootargs, f"bootargs: {bootargs}")
+        try:
+            os.open(b.dev / "mem", os.O_RDWR)
+            raise AssertionError("/dev/mem opened")
+        except PermissionError as error:
+            equal(error.errno, 1, "errno of /dev/mem")  # EPERM
+    with board("--without", "devmem", "--without", "ethosu-device") as b:
+        equal(os.listdir(b.dev), [], "devices")
+    b = started("--without", "rpmsg")
+    wait_for(lambda: "creating channel rpmsg-tty" in log_of(b), "announcement")
+    time.sleep(0.05)
+    check(not (b.dev / "ttyRPMSG0").is_symlink(), "no driver, no tty")
+    end(b)
+
+
+def a_start_that_kills_the_board_is_a_panic_in_its_log():
+    for word in ("power-domain", "mcore-booted"):
+        b = lib.Board("--startup-delay", 0, "--without", word)
+        b.install()
+        check(shell_write("start", b.remoteproc() / "state") != "", "the writer does not get away")
+        wait_for(lambda: "panicked" in lib.talpa("board", "status", "--root", b.root).stdout, "panic")
+        check("Kernel panic - not syncing" in log_of(b), f"log: {log_of(b)}")
+        end(b)
+
+
+def an_npu_without_clock_faults_the_core_and_linux_sees_nothing():
+    b = started("--without", "npu-clock")
+    stage(b)
+    check("OK" not in run(b, seconds=1), "no answer")
+    check("BusFault" in (b.debug() / "trace0").read_text(), "the fault in the trace")
+    equal((b.remoteproc() / "state").read_text(), "running\n", "state")
+    end(b)
+    # Where hardware tells, Linux starts it again.
+    b = started("--without", "npu-clock", "--quirk", "fault-crashes")
+    stage(b)
+    run(b, seconds=2)
+    wait_for(lambda: log_of(b).count("is now up") == 2, "recovery")
+    check("handling crash #1 in imx-rproc" in log_of(b), "log of the crash")
+    check(run(b, line="PING").startswith("PONG"), "an answer after recovery")
+    end(b)
+
+
+def the_firewall_makes_a_bus_error_of_the_npu():
+    b = started("--quirk", "trdc-deny")
+    stage(b)
+    check("ERR 12" in run(b), "a run")
+    check(run(b, line="PING").startswith("PONG"), "the next command")
+    end(b)
+
+
+def u_boot_may_have_started_the_m33():
+    with board("--quirk", "attached", "--boot", lib.FIRMWARE) as b:
+        equal((b.remoteproc() / "state").read_text(), "attached\n", "state")
+        equal((b.remoteproc() / "firmware").read_text(), "unknown\n", "firmware")
+        stage(b)
+        check("OK RUN" in run(b), "a run")
+        equal(shell_write("start", b.remoteproc() / "state"), "", "start is counted")
+        equal(shell_write("stop", b.remoteproc() / "state"), "", "stop is counted")
+        equal(shell_write("detach", b.remoteproc() / "state"), "Operation not supported", "detach")
+        equal((b.remoteproc() / "state").read_text(), "attached\n", "state after detach")
+        equal(shell_write("stop", b.remoteproc() / "state"), "", "stop")
+        equal((b.remoteproc() / "state").read_text(), "offline\n", "state")
+        b.install()
+        b.start()
+        check(run(b, line="PING").startswith("PONG"), "Linux's own start")
+    done = lib.talpa("board", "up", "--root", "/nonexistent", "--quirk", "attached")
+    check(done.returncode == 1 and "--boot" in done.stderr, f"without --boot: {done.stderr}")
+
+
+def a_crash_is_recovered_from_and_leaves_a_core_file():
+    b = started()
+    wait_for((b.dev / "ttyRPMSG0").is_symlink, "tty")
+    for text, message in (("7x", "Invalid argument"), ("12345678901", "Invalid argument"), ("", "Invalid argument")):
+        equal(shell_write(text, b.debug() / "crash"), message, f"echo {text} > crash")
+    equal(shell_write("1", b.debug() / "crash"), "", "crash")
+    check("crash detected in imx-rproc: type watchdog" in log_of(b), "log")
+    check(not (b.sys / "class/devcoredump/devcd1").exists(), "no core file unless it is asked for")
+    equal(shell_write("enabled", b.remoteproc() / "coredump"), "", "coredump")
+    equal(shell_write("2", b.debug() / "crash"), "", "crash")
+    data = b.sys / "class/devcoredump/devcd1/data"
+    core = data.read_bytes()
+    if lib.shutil.which("readelf"):
+        file = b.root / "core"
+        file.write_bytes(core)
+        text = subprocess.run(["readelf", "-hl", file], capture_output=True, text=True).stdout
+        check("CORE (Core file)" in text and "0x0ffe0000" in text and text.count("LOAD") >= 6, f"readelf: {text}")
+    equal(shell_write("1", data), "", "write to the core file")
+    check(not data.exists(), "that removes it")
+    equal(shell_write("disabled", b.remoteproc() / "recovery"), "", "recovery")
+    equal(shell_write("0", b.debug() / "crash"), "", "crash")
+    equal((b.remoteproc() / "state").read_text(), "crashed\n", "state")
+    equal(shell_write("enabled", b.remoteproc() / "coredump"), "Device or resource busy", "coredump while crashed")
+    equal(shell_write("stop", b.remoteproc() / "state"), "Invalid argument", "stop while crashed")
+    equal(shell_write("start", b.remoteproc() / "state"), "", "start while crashed does nothing")
+    equal((b.remoteproc() / "state").read_text(), "crashed\n", "state")
+    equal(shell_write("recover", b.remoteproc() / "recovery"), "", "recover")
+    equal((b.remoteproc() / "state").read_text(), "running\n", "state")
+    check(run(b, line="PING").startswith("PONG"), "an answer after recovery")
+    end(b)
+
+
+def trace_shows_what_passes():
+    b = lib.Board("--startup-delay", 0)
+    trace = subprocess.Popen([lib.TALPA, "board", "trace", "--root", b.root], stdout=subprocess.PIPE, text=True)
+    only = subprocess.Popen([lib.TALPA, "board", "trace", "--root", b.root, "--rpmsg"], stdout=subprocess.PIPE, text=True)
+    b.install()
+    b.start()
+    stage(b)
+    check("OK RUN" in run(b), "a run")
+    b.down()  # ends the traces
+    text, rpmsg = trace.communicate(timeout=10)[0], only.communicate(timeout=10)[0]
+    lib.shutil.rmtree(b.root)
+    for wanted in ('sysfs write class/remoteproc/remoteproc0/state "start\\n" = ok', "mu    Linux writes TR1 = 0x00010000",
+                   "mu    M33 reads RR1 = 0x00010000", "mu    M33 writes TR1", '-> 0x400, 4 bytes "RUN\\n"',
+                   "npu   M33 writes CMD", "npu   interrupt line up"):
+        check(wanted in text, f"the trace lacks '{wanted}': {text[-2000:]}")
+    check(all(" rpmsg " in line for line in rpmsg.splitlines()) and "RUN" in rpmsg, f"--rpmsg alone: {rpmsg}")
+    times = [float(line[1:line.index("]")]) for line in text.splitlines()]
+    check(times == sorted(times) and times[0] >= 0, "times rise")
+
+
+if not lib.FIRMWARE.exists():
+    lib.skip("the firmware is not built (./run build)")
+sys.exit(lib.run_all([what_a_board_lacks_shows_where_users_meet_it, a_start_that_kills_the_board_is_a_panic_in_its_log,
+                      an_npu_without_clock_faults_the_core_and_linux_sees_nothing,
+                      the_firewall_makes_a_bus_error_of_the_npu, u_boot_may_have_started_the_m33,
+                      a_crash_is_recovered_from_and_leaves_a_core_file, trace_shows_what_passes]))

@@ -150,7 +150,12 @@ class Compilation {
 
     host::Result<void> delegate(const Part& part) {
         TRY_ASSIGN(Network network, lower(graph_, part.nodes, part.inputs, part.outputs));
-        TRY_ASSIGN(const Plan plan, schedule(std::move(network), options_.target));
+        const Judge judge = [&](const Plan& tried) {
+            std::vector<npu::Operation> ops;
+            for (const EmittedOperation& e : emit_operations(tried, options_.target)) ops.push_back(e.op);
+            return npu_model::network_cost(ops, options_.target.config).cycles_total;
+        };
+        TRY_ASSIGN(const Plan plan, schedule(std::move(network), options_.target, judge));
         const std::vector<EmittedOperation> operations = emit_operations(plan, options_.target);
         TRY_ASSIGN(const std::vector<std::uint32_t> words, encode_operations(operations, options_.target));
 

@@ -136,5 +136,22 @@ TEST(ReferenceNetworks, WholeNetworksGiveTheRecordedBytes) {
     }
 }
 
+// The i.MX 93's 384 KiB.
+TEST(ReferenceNetworks, MobileNetV2FitsTheSramOfTheChip) {
+    TALPA_NEEDS_REFERENCE();
+    const Outcome o = run_network(reference / "models" / "mobilenet_v2", "mobilenet_v2", IoType::Quantized, 384 << 10,
+                                  reference / "models" / "mobilenet_v2_sram384");
+    show("mobilenet_v2, 384 KiB", o,
+         vela_cycles(reference / "models" / "mobilenet_v2_sram384", "mobilenet_v2_sram384"));
+    expect_same("mobilenet_v2, 384 KiB", o);
+    ASSERT_EQ(o.report.delegates.size(), 1u);
+    EXPECT_LE(o.report.delegates[0].fast_bytes, 384u << 10);
+    for (const std::string name : {"mobilenet_v3_small_random", "efficientnet_lite0", "resnet8_random"}) {
+        const Outcome other = run_network(reference / "models" / name, name, IoType::AsModel, 384 << 10);
+        show(name + ", 384 KiB", other, vela_cycles(reference / "models" / name, name));
+        expect_same(name, other);
+    }
+}
+
 }  // namespace
 }  // namespace talpa::compiler

@@ -1,5 +1,6 @@
 #include "compiler/emit/operations.h"
 
+#include <algorithm>
 #include <deque>
 
 #include "compiler/emit/dependencies.h"
@@ -73,6 +74,26 @@ class Issuer {
     std::deque<npu::Operation> kernels_, dmas_;
 };
 
+// Rows from a tensor to another of which either may be a ring: cut where one begins anew.
+void copy_rows(Issuer& issue, const npu::Operation& op, std::int32_t owner) {
+    const std::uint64_t row = op.dma.length / op.ofm.height;
+    const auto at = [&](const npu::FeatureMap& fm, std::uint32_t y) {
+        return y < fm.height0 ? fm.base[0] + y * row : fm.base[2] + (y - fm.height0) * row;
+    };
+    for (std::uint32_t y = 0; y < op.ofm.height;) {
+        std::uint32_t end = op.ofm.height;
+        for (const std::uint32_t cut : {op.ifm.height0, op.ofm.height0})
+            if (y < cut) end = std::min(end, cut);
+        npu::Operation part = control(npu::OpKind::Dma, 0);
+        part.dma = op.dma;
+        part.dma.src = at(op.ifm, y);
+        part.dma.dst = at(op.ofm, y);
+        part.dma.length = (end - y) * row;
+        issue.dma(part, owner);
+        y = end;
+    }
+}
+
 }  // namespace
 
 std::vector<EmittedOperation> emit_operations(const Plan& plan, const Target& target) {
@@ -89,10 +110,14 @@ std::vector<EmittedOperation> emit_operations(const Plan& plan, const Target& ta
                           owner);
                 break;
             case Action::Kind::LoadWeights:
-                issue.dma(copy_to(0, f.constant_offset, f.region, false, f.address, f.bytes.size()), owner);
+                issue.dma(copy_to(0, a.constant_offset, target.fast_region(), false, a.address, a.bytes), owner);
                 break;
             case Action::Kind::Run: {
                 npu::Operation op = rows_of_step(plan.network, plan.tensors, step, a.first_row, a.end_row);
+                if (op.kind == npu::OpKind::Dma) {
+                    copy_rows(issue, op, owner);
+                    break;
+                }
                 op.cores = step.filter ? hw.cores : 1;
                 op.activation.lut_slot = a.lut_slot;
                 if (step.filter) {

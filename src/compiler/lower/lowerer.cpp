@@ -107,7 +107,20 @@ Place Lowerer::contiguous(ValueId id, bool dense) {
     if (const auto found = cache.find(id); found != cache.end()) return found->second;
     const npu::ElementType type = element_type(v.stored_type());
     const Place q = dense_place(new_tensor(v.name + "/dense", type, v.shape), v.shape);
-    [[maybe_unused]] const auto done = copy(v.shape, type, p, q);
+    constexpr std::int64_t kFewChannels = 4;
+    if (v.shape.size() == 4 && v.shape[3] <= kFewChannels) {
+        // Plane by plane: then both sides go row by row, and stripes of the image can.
+        Shape plane = v.shape;
+        plane[3] = 1;
+        for (std::int64_t c = 0; c < v.shape[3]; ++c) {
+            Place from = p, to = q;
+            from.offset += c * p.strides[3];
+            to.offset += c * q.strides[3];
+            [[maybe_unused]] const auto done = copy(plane, type, from, to);
+        }
+    } else {
+        [[maybe_unused]] const auto done = copy(v.shape, type, p, q);
+    }
     dense_[id] = contiguous_[id] = q;
     return q;
 }

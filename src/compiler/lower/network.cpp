@@ -7,6 +7,11 @@
 namespace talpa::compiler {
 namespace {
 
+// Row y of the result needs row y of the operands, and no more.
+bool moves_rows_alone(npu::OpKind kind) {
+    return npu::is_elementwise(kind) || kind == npu::OpKind::Dma;
+}
+
 std::uint32_t extent_read(std::uint32_t ofm, std::uint32_t stride, std::uint32_t kernel, std::uint32_t padding,
                           npu::Upscale upscale) {
     const std::int64_t need = (std::int64_t{ofm} - 1) * stride + kernel - padding;
@@ -17,20 +22,20 @@ std::uint32_t extent_read(std::uint32_t ofm, std::uint32_t stride, std::uint32_t
 }  // namespace
 
 std::uint32_t rows_read(const npu::Operation& op, std::uint32_t ofm_height) {
-    if (npu::is_elementwise(op.kind)) return ofm_height;
+    if (moves_rows_alone(op.kind)) return ofm_height;
     return extent_read(ofm_height, op.kernel.stride_y, op.kernel.dilated_height(), op.padding.top + op.padding.bottom,
                        op.upscale);
 }
 
 std::uint32_t columns_read(const npu::Operation& op, std::uint32_t ofm_width) {
-    if (npu::is_elementwise(op.kind)) return ofm_width;
+    if (moves_rows_alone(op.kind)) return ofm_width;
     return extent_read(ofm_width, op.kernel.stride_x, op.kernel.dilated_width(), op.padding.left + op.padding.right,
                        op.upscale);
 }
 
 RowWindow input_rows(const Step& step, std::uint32_t first, std::uint32_t end) {
     const npu::Operation& op = step.op;
-    if (npu::is_elementwise(op.kind)) return {first, end, 0, 0};
+    if (moves_rows_alone(op.kind)) return {first, end, 0, 0};
     const std::int64_t factor = op.upscale == npu::Upscale::None ? 1 : 2;
     const std::int64_t height = std::int64_t{step.ifm.height} * factor;  // of the upscaled grid
     const std::int64_t from = std::int64_t{first} * op.kernel.stride_y - op.padding.top;
@@ -55,7 +60,7 @@ std::string describe(const Network& network, const Step& step) {
     std::string text = fmt::format("{:<10} {} <- {}", npu::op_kind_name(step.op.kind), map(step.ofm), map(step.ifm));
     if (npu::has_ifm2(step.op.kind))
         text += step.op.ifm2_is_scalar ? fmt::format(", {}", step.op.ifm2_scalar) : ", " + map(step.ifm2);
-    if (!npu::is_elementwise(step.op.kind))
+    if (!moves_rows_alone(step.op.kind))
         text += fmt::format("  kernel {}x{} stride {}x{} pad {},{},{},{}", step.op.kernel.height, step.op.kernel.width,
                             unsigned{step.op.kernel.stride_y}, unsigned{step.op.kernel.stride_x}, step.op.padding.top,
                             step.op.padding.left, step.op.padding.bottom, step.op.padding.right);

@@ -38,24 +38,33 @@ std::uint64_t record_bytes(const Step& step) {
     return (step.filter->records.size() * kScaleRecordBytes + 15) / 16 * 16;
 }
 
-std::vector<EncodedFilter> encode_filters(const Network& n, const std::vector<Block>& blocks, const npu::Hardware& hw) {
-    std::vector<EncodedFilter> out(n.steps.size());
+std::vector<EncodedFilter> FilterEncoder::encode(const Network& n, const std::vector<Block>& blocks) {
+    const auto key = [&](std::size_t i) {
+        return Key{n.steps[i].filter.get(), blocks[i].depth, blocks[i].part_kernel_first};
+    };
     std::vector<std::size_t> work;
     for (std::size_t i = 0; i < n.steps.size(); ++i)
-        if (n.steps[i].filter) work.push_back(i);
+        if (n.steps[i].filter && known_.try_emplace(key(i)).second) work.push_back(i);
     // The largest first, so that threads end together.
     std::stable_sort(work.begin(), work.end(), [&](std::size_t a, std::size_t b) {
         return n.steps[a].filter->weights.size() > n.steps[b].filter->weights.size();
     });
+    std::vector<EncodedFilter> made(work.size());
     std::atomic<std::size_t> next{0};
     const auto worker = [&] {
         for (std::size_t i = next++; i < work.size(); i = next++)
-            out[work[i]] = encode_filter(n.steps[work[i]], blocks[work[i]], hw);
+            made[i] = encode_filter(n.steps[work[i]], blocks[work[i]], hardware_);
     };
-    std::vector<std::jthread> threads;
-    const unsigned count = std::min(8u, std::max(1u, std::thread::hardware_concurrency()));
-    for (unsigned i = 1; i < count && work.size() > 4; ++i) threads.emplace_back(worker);
-    worker();
+    {
+        std::vector<std::jthread> threads;
+        const unsigned count = std::min(8u, std::max(1u, std::thread::hardware_concurrency()));
+        for (unsigned i = 1; i < count && work.size() > 4; ++i) threads.emplace_back(worker);
+        worker();
+    }
+    for (std::size_t i = 0; i < work.size(); ++i) known_[key(work[i])] = std::move(made[i]);
+    std::vector<EncodedFilter> out(n.steps.size());
+    for (std::size_t i = 0; i < n.steps.size(); ++i)
+        if (n.steps[i].filter) out[i] = known_[key(i)];
     return out;
 }
 

@@ -1,5 +1,9 @@
-// Encodes the weights of steps for the blocks that were chosen. Equal filters are encoded once.
+// Encodes the weights of steps for the blocks that were chosen.
 #pragma once
+
+#include <map>
+#include <tuple>
+#include <vector>
 
 #include "compiler/schedule/plan.h"
 
@@ -11,8 +15,18 @@ namespace talpa::compiler {
 [[nodiscard]] std::uint64_t estimated_weight_bytes(const Step& step);
 [[nodiscard]] std::uint64_t record_bytes(const Step& step);
 
-/// Encodes the filters of all steps that have one (`blocks` as steps) on as many threads as the machine has.
-[[nodiscard]] std::vector<EncodedFilter> encode_filters(const Network& network, const std::vector<Block>& blocks,
-                                                        const npu::Hardware& hardware);
+/// Encodes filters and keeps what it has encoded, for plans are made several times.
+class FilterEncoder {
+  public:
+    explicit FilterEncoder(const npu::Hardware& hardware) : hardware_(hardware) {}
+
+    /// The filters of all steps that have one (`blocks` as steps), on as many threads as the machine has.
+    [[nodiscard]] std::vector<EncodedFilter> encode(const Network& network, const std::vector<Block>& blocks);
+
+  private:
+    using Key = std::tuple<const Filter*, std::uint32_t, bool>;
+    const npu::Hardware& hardware_;
+    std::map<Key, EncodedFilter> known_;
+};
 
 }  // namespace talpa::compiler

@@ -62,6 +62,15 @@ npu::Operation rows_of_step(const Network& n, const std::vector<Placement>& plac
         return feature_map(n.tensors[v.tensor], placements[v.tensor], v, from, to);
     };
     op.ofm = map(step.ofm, first, end);
+    if (op.kind == npu::OpKind::Dma) {
+        op.ifm = map(step.ifm, first, end);
+        op.dma.src_region = op.ifm.region;
+        op.dma.src = op.ifm.base[0];
+        op.dma.dst_region = op.ofm.region;
+        op.dma.dst = op.ofm.base[0];
+        op.dma.length = std::uint64_t{end - first} * step.ofm.width * step.ofm.depth * op.ofm.type.bytes;
+        return op;
+    }
     const RowWindow rows = input_rows(step, first, end);
     if (npu::is_elementwise(op.kind)) {
         op.ifm = map(step.ifm, first, end);

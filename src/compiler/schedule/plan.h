@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,9 +34,10 @@ struct EncodedFilter {
 struct Action {
     enum class Kind : std::uint8_t { Run, LoadWeights, LoadTable } kind = Kind::Run;
     std::uint32_t step = 0;
-    std::uint32_t first_row = 0, end_row = 0;  ///< Run: of the OFM view
-    Block block;                               ///< Run
-    std::uint8_t lut_slot = 0;                 ///< Run with a table, LoadTable
+    std::uint32_t first_row = 0, end_row = 0;                   ///< Run: of the OFM view
+    Block block;                                                ///< Run
+    std::uint8_t lut_slot = 0;                                  ///< Run with a table, LoadTable
+    std::uint64_t constant_offset = 0, address = 0, bytes = 0;  ///< LoadWeights: from region 0 to the fast region
 };
 
 struct Plan {
@@ -50,8 +52,11 @@ struct Plan {
     std::string peak_step;                ///< where SRAM is fullest
 };
 
+/// What a finished plan costs, in cycles: scheduling tries several ways and keeps the best.
+using Judge = std::function<std::uint64_t(const Plan&)>;
+
 /// Decides everything. Errors: OutOfResources when SRAM does not suffice, naming required and available bytes and the
 /// step at the peak.
-[[nodiscard]] host::Result<Plan> schedule(Network network, const Target& target);
+[[nodiscard]] host::Result<Plan> schedule(Network network, const Target& target, const Judge& judge);
 
 }  // namespace talpa::compiler

@@ -111,6 +111,7 @@ void choose_layouts(Network& n) {
         look(s.ifm, false, s.ifm.depth);
         if (s.ifm2.tensor != kNoTensor) look(s.ifm2, false, s.ifm2.depth);
         look(s.ofm, true, s.ofm.depth);
+        if (s.op.kind == npu::OpKind::Dma) bricks[s.ifm.tensor] = bricks[s.ofm.tensor] = false;  // copies bytes
         if (s.op.kind == npu::OpKind::ReduceSum) bricks[s.ifm.tensor] = false;  // 32 bits: rows only (section 5.7)
     }
     for (std::size_t i = 0; i < n.tensors.size(); ++i)

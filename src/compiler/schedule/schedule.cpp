@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <tuple>
 
 #include "compiler/schedule/allocate.h"
 #include "compiler/schedule/filters.h"
 #include "compiler/schedule/maps.h"
 #include "compiler/schedule/plan.h"
+#include "compiler/schedule/planner.h"
 #include "compiler/schedule/prepare.h"
+#include "compiler/schedule/staging.h"
 
 namespace talpa::compiler {
 namespace {
@@ -87,112 +91,431 @@ class Constants {
     std::map<std::vector<std::uint8_t>, std::uint64_t> known_;
 };
 
-}  // namespace
+// Everything after the preparation, for one limit of SRAM.
+class Scheduler {
+  public:
+    Scheduler(Plan& plan, const Target& target, BlockChooser& chooser, const Judge& judge)
+        : plan_(plan),
+          n_(plan.network),
+          target_(target),
+          chooser_(chooser),
+          judge_(judge),
+          encoder_(*target.hardware) {}
 
-host::Result<Plan> schedule(Network network, const Target& target) {
-    Plan plan;
-    fuse_tables(network);
-    choose_layouts(network);
-    plan.network = std::move(network);
-    const Network& n = plan.network;
-    const std::uint8_t fast = target.fast_region();
-
-    plan.tensors.resize(n.tensors.size());
-    for (std::size_t i = 0; i < n.tensors.size(); ++i) {
-        using Role = Tensor::Role;
-        const Role role = n.tensors[i].role;
-        plan.tensors[i].region = role == Role::Constant ? 0 : role == Role::Internal ? fast : 1;
+    host::Result<void> run() {
+        place_regions();
+        std::uint64_t limit = target_.sram_bytes;
+        constexpr unsigned kAttempts = 10;
+        for (unsigned attempt = 0; attempt < kAttempts; ++attempt) {
+            place_regions();
+            Planner planner(n_, target_, chooser_, plan_.tensors);
+            Shortage shortage;
+            const std::optional<Order> order = planner.search(limit, shortage);
+            if (!order)
+                return host::failure(ErrorCode::OutOfResources,
+                                     "{} bytes of SRAM are required, {} are available; most is needed at {}",
+                                     shortage.required + (target_.sram_bytes - limit), target_.sram_bytes,
+                                     describe(n_, n_.steps[std::min<std::size_t>(shortage.step, n_.steps.size() - 1)]));
+            std::uint64_t least = UINT64_MAX;
+            std::optional<Built> best;
+            std::uint64_t over = UINT64_MAX;
+            for (const Buffering buffering : {Buffering::Groups, Buffering::Gainful, Buffering::Large}) {
+                TRY(build(*order, planner, limit, buffering));
+                const std::uint64_t top = allocate_tensors();
+                if (top > target_.sram_bytes) {
+                    over = std::min(over, top - target_.sram_bytes);
+                    continue;
+                }
+                const std::uint64_t cycles = judge_(plan_);
+                if (cycles >= least) continue;
+                least = cycles;
+                best.emplace(plan_.tensors, plan_.filters, plan_.tables, plan_.actions, plan_.constants,
+                             plan_.arena_bytes, plan_.fast_bytes, plan_.peak_step);
+            }
+            if (best) {
+                std::tie(plan_.tensors, plan_.filters, plan_.tables, plan_.actions, plan_.constants, plan_.arena_bytes,
+                         plan_.fast_bytes, plan_.peak_step) = std::move(*best);
+                return {};
+            }
+            // The sum fits, the pieces do not: a little less, until they do.
+            limit -= std::min(limit, std::max<std::uint64_t>(over, limit / 50));
+        }
+        return host::failure(ErrorCode::OutOfResources, "no arrangement of the tensors fits {} bytes of SRAM",
+                             target_.sram_bytes);
     }
 
-    // Blocks of whole operations.
-    BlockChooser chooser(target);
-    std::vector<Block> blocks(n.steps.size());
-    for (std::size_t i = 0; i < n.steps.size(); ++i) {
-        const Step& s = n.steps[i];
-        npu::Operation op = rows_of_step(n, plan.tensors, s, 0, s.ofm.height);
-        op.cores = s.filter ? target.hardware->cores : 1;
+  private:
+    // Which weights are copied to SRAM ahead of their use: those of groups always.
+    enum class Buffering : std::uint8_t { Groups, Gainful, Large };
+    // What a plan consists of beside its network.
+    using Built = std::tuple<std::vector<Placement>, std::vector<EncodedFilter>, std::vector<std::uint64_t>,
+                             std::vector<Action>, std::vector<std::uint8_t>, std::uint64_t, std::uint64_t, std::string>;
+
+    void place_regions() {
+        plan_.tensors.assign(n_.tensors.size(), {});
+        for (std::size_t i = 0; i < n_.tensors.size(); ++i) {
+            using Role = Tensor::Role;
+            const Role role = n_.tensors[i].role;
+            plan_.tensors[i].region = role == Role::Constant   ? 0
+                                      : role == Role::Internal ? target_.fast_region()
+                                                               : std::uint8_t{1};
+        }
+    }
+
+    [[nodiscard]] npu::Operation stripe_operation(const Stripe& stripe, bool buffered) const {
+        const Step& s = n_.steps[stripe.step];
+        npu::Operation op = rows_of_step(n_, plan_.tensors, s, stripe.first, stripe.end);
+        op.cores = s.filter ? target_.hardware->cores : 1;
         if (s.filter) {
             op.weights[0].size = estimated_weight_bytes(s);
             op.scales[0].size = record_bytes(s);
+            op.weight_region = op.scale_region = buffered ? target_.fast_region() : 0;
         }
-        blocks[i] = chooser.choose(op);
-        if (blocks[i].height == 0)
-            return host::failure(ErrorCode::NotSupported, "no block of {} fits the shared RAM of {}", describe(n, s),
-                                 target.npu);
+        return op;
     }
-    plan.filters = encode_filters(n, blocks, *target.hardware);
 
-    LutSlots slots;
-    for (std::size_t i = 0; i < n.steps.size(); ++i) {
-        const Step& s = n.steps[i];
-        Action run{Action::Kind::Run, static_cast<std::uint32_t>(i), 0, s.ofm.height, blocks[i], 0};
+    host::Result<void> build(Order order, Planner& planner, std::uint64_t limit, Buffering buffering) {
+        place_regions();
+        plan_.actions.clear();
+        plan_.constants.clear();
+        for (std::size_t t = 0; t < n_.tensors.size(); ++t)
+            if (order.spilled[t]) plan_.tensors[t].region = 1;
+        for (const Group& g : order.groups)
+            for (const auto& [tensor, rows] : g.rings) plan_.tensors[tensor].ring_rows = rows;
+        TRY(choose_blocks(order));
+        plan_.filters = encoder_.encode(n_, blocks_);
+        LutSlots slots;
+        loads_.clear();
+        const auto stripes = [&] {
+            slots = {};
+            loads_.clear();
+            slot_free_ = {};
+            plan_.actions.clear();
+            for (const Group& g : order.groups) {
+                load_weights(g);
+                for (const Stripe& stripe : g.stripes) add_stripe(stripe, slots);
+            }
+        };
+        place_constants(order);
+        stripes();
+        if (buffer_more(order, planner, limit, buffering)) {
+            place_constants(order);
+            stripes();
+        }
+        insert_loads(limit);
+        return {};
+    }
+
+    // Bytes of SRAM in use at each action: tensors that live, without weights.
+    [[nodiscard]] std::vector<std::uint64_t> sram_profile() const {
+        std::vector<std::uint32_t> first(n_.tensors.size(), UINT32_MAX), last(n_.tensors.size());
+        for (std::uint32_t time = 0; time < plan_.actions.size(); ++time) {
+            const Step& s = n_.steps[plan_.actions[time].step];
+            for (const View* v : {&s.ifm, &s.ifm2, &s.ofm}) {
+                if (v->tensor == kNoTensor) continue;
+                first[v->tensor] = std::min(first[v->tensor], time);
+                last[v->tensor] = time;
+            }
+        }
+        std::vector<std::uint64_t> profile(plan_.actions.size() + 1);
+        for (std::size_t t = 0; t < n_.tensors.size(); ++t) {
+            const Tensor& tensor = n_.tensors[t];
+            if (first[t] == UINT32_MAX || tensor.role == Tensor::Role::Constant ||
+                plan_.tensors[t].region != target_.fast_region())
+                continue;
+            const std::uint32_t from = tensor.role == Tensor::Role::Input ? 0 : first[t];
+            const std::size_t to = tensor.role == Tensor::Role::Output ? plan_.actions.size() - 1 : last[t];
+            const std::uint64_t bytes =
+                plan_.tensors[t].ring_rows != 0 ? plan_.tensors[t].ring_rows * tensor.row_bytes() : tensor.bytes();
+            for (std::size_t k = from; k <= to; ++k) profile[k] += (bytes + 15) / 16 * 16;
+        }
+        return profile;
+    }
+
+    [[nodiscard]] double copy_cycles(std::uint64_t bytes) const {
+        const npu_model::MemoryTiming& from = target_.config.timing(target_.config.area_of(0));
+        return static_cast<double>(bytes) / from.bytes_per_cycle + from.read_latency;
+    }
+
+    // Weights of steps that run whole: those that take longer read from DRAM as they are needed, or all of some size.
+    bool buffer_more(Order& order, Planner& planner, std::uint64_t limit, Buffering buffering) {
+        if (!target_.constants_in_dram() || buffering == Buffering::Groups) return false;
+        std::vector<std::uint64_t> profile = sram_profile();
+        for (const Load& l : loads_)
+            for (std::uint32_t k = l.use; k <= l.last; ++k) profile[k] += l.action.bytes;
+        std::vector<std::uint32_t> use_of(n_.steps.size());
+        for (std::uint32_t time = 0; time < plan_.actions.size(); ++time) use_of[plan_.actions[time].step] = time;
+        bool any = false;
+        for (Group& g : order.groups) {
+            const std::uint32_t step = g.begin;
+            if (g.rows != 0 || !n_.steps[step].filter) continue;
+            const std::uint32_t rows = n_.steps[step].ofm.height;
+            const std::uint64_t direct = planner.stripe_block(step, rows, false).inner_cycles,
+                                buffered = planner.stripe_block(step, rows, true).inner_cycles;
+            const std::uint64_t bytes = (plan_.filters[step].bytes.size() + 15) / 16 * 16;
+            constexpr std::uint64_t kWorth = 300, kLarge = 4096;
+            const bool gains = direct > buffered + kWorth;
+            if (!gains && (buffering == Buffering::Gainful || bytes < kLarge)) continue;
+            if (bytes + profile[use_of[step]] > limit) continue;
+            g.buffered.push_back(step);
+            any = true;
+        }
+        return any;
+    }
+
+    // Copies into their places in the order of actions. The DMA is one and works in order, so each must begin early
+    // enough for all behind it; as late as that allows, for until its use it takes memory.
+    void insert_loads(std::uint64_t limit) {
+        const std::size_t count = plan_.actions.size();
+        std::vector<double> start(count + 1);
+        for (std::size_t k = 0; k < count; ++k)
+            start[k + 1] = start[k] + static_cast<double>(plan_.actions[k].block.inner_cycles);
+        std::vector<std::uint64_t> profile = sram_profile();
+        for (const Load& l : loads_)
+            for (std::uint32_t k = l.use; k <= l.last && k < profile.size(); ++k) profile[k] += l.action.bytes;
+        // Backwards: when the DRAM must begin with what is still to come.
+        std::vector<double> latest(loads_.size());
+        double must_begin = start[count] + 1e18;
+        std::size_t load = loads_.size();
+        constexpr double kMargin = 1.1;
+        for (std::size_t k = count; k-- > 0;) {
+            const double direct = static_cast<double>(plan_.actions[k].block.memory_cycles[1]);
+            if (must_begin < start[k + 1]) must_begin = std::min(must_begin, start[k + 1]) - direct;
+            while (load > 0 && loads_[load - 1].use == k) {
+                --load;
+                must_begin = std::min(must_begin, start[k]) - loads_[load].cycles * kMargin;
+                latest[load] = must_begin;
+            }
+        }
+        std::map<std::uint32_t, std::vector<Action>> at;
+        std::uint32_t last_issue = 0;
+        for (std::size_t i = 0; i < loads_.size(); ++i) {
+            const Load& l = loads_[i];
+            const std::uint32_t barrier = std::max(l.barrier, std::min(last_issue, l.use));
+            std::uint32_t k = l.use;
+            while (k > barrier && start[k] > latest[i] && profile[k - 1] + l.action.bytes <= limit) --k;
+            for (std::uint32_t j = k; j < l.use; ++j) profile[j] += l.action.bytes;
+            at[k].push_back(l.action);
+            last_issue = k;
+        }
+        std::vector<Action> merged;
+        for (std::uint32_t time = 0; time < count; ++time) {
+            if (const auto found = at.find(time); found != at.end())
+                merged.insert(merged.end(), found->second.begin(), found->second.end());
+            merged.push_back(plan_.actions[time]);
+        }
+        plan_.actions = std::move(merged);
+    }
+
+    // One block depth a step, for its weights are encoded for it: the best of the stripe that is most of the work.
+    host::Result<void> choose_blocks(const Order& order) {
+        blocks_.assign(n_.steps.size(), {});
+        for (const Group& g : order.groups) {
+            std::map<std::uint32_t, std::map<std::uint32_t, std::pair<std::uint32_t, Stripe>>> rows;
+            for (const Stripe& s : g.stripes) {
+                auto& [total, example] = rows[s.step][s.end - s.first];
+                total += s.end - s.first;
+                example = s;
+            }
+            for (const auto& [step, sizes] : rows) {
+                if (n_.steps[step].op.kind == npu::OpKind::Dma) continue;
+                const auto most = std::max_element(sizes.begin(), sizes.end(), [](const auto& a, const auto& b) {
+                    return a.second.first < b.second.first;
+                });
+                const bool buffered = std::count(g.buffered.begin(), g.buffered.end(), step) != 0;
+                blocks_[step] = chooser_.choose(stripe_operation(most->second.second, buffered));
+                if (blocks_[step].height == 0)
+                    return host::failure(ErrorCode::NotSupported, "no block of {} fits the shared RAM of {}",
+                                         describe(n_, n_.steps[step]), target_.npu);
+            }
+        }
+        return {};
+    }
+
+    // Region 0. What one DMA brings into SRAM lies side by side.
+    void place_constants(const Order& order) {
+        plan_.constants.clear();
+        for (EncodedFilter& f : plan_.filters) f.region = 0;
+        Constants constants(plan_.constants);
+        plan_.tables.assign(n_.steps.size(), 0);
+        buffers_.clear();
+        for (const Group& g : order.groups) {
+            if (g.buffered.empty()) continue;
+            WeightBuffer buffer;
+            buffer.offset = plan_.constants.size();
+            for (const std::uint32_t step : g.buffered) {
+                EncodedFilter& f = plan_.filters[step];
+                f.constant_offset = plan_.constants.size();
+                f.region = target_.fast_region();
+                plan_.constants.insert(plan_.constants.end(), f.bytes.begin(), f.bytes.end());
+                plan_.constants.resize((plan_.constants.size() + 15) / 16 * 16);
+                buffer.steps.push_back(step);
+            }
+            buffer.bytes = plan_.constants.size() - buffer.offset;
+            buffers_[g.begin] = buffer;
+        }
+        for (std::size_t i = 0; i < n_.steps.size(); ++i) {
+            if (n_.steps[i].filter && plan_.filters[i].region == 0)
+                plan_.filters[i].constant_offset = plan_.filters[i].address = constants.add(plan_.filters[i].bytes);
+            if (n_.steps[i].table) plan_.tables[i] = constants.add(*n_.steps[i].table);
+        }
+        for (std::size_t i = 0; i < n_.tensors.size(); ++i)
+            if (n_.tensors[i].role == Tensor::Role::Constant)
+                plan_.tensors[i].address = constants.add(n_.tensors[i].data);
+    }
+
+    void load_weights(const Group& g) {
+        const auto found = buffers_.find(g.begin);
+        if (found == buffers_.end()) return;
+        Load l;
+        l.action = {Action::Kind::LoadWeights, g.begin, 0, 0, {}, 0, found->second.offset, 0, found->second.bytes};
+        l.use = static_cast<std::uint32_t>(plan_.actions.size());
+        l.last = l.use + static_cast<std::uint32_t>(g.stripes.size()) - 1;
+        l.cycles = copy_cycles(found->second.bytes);
+        loads_.push_back(l);
+    }
+
+    void add_stripe(const Stripe& stripe, LutSlots& slots) {
+        const Step& s = n_.steps[stripe.step];
+        Action run{Action::Kind::Run, stripe.step, stripe.first, stripe.end, {}, 0, 0, 0, 0};
+        if (s.op.kind != npu::OpKind::Dma) {
+            const Block& typical = blocks_[stripe.step];
+            npu::Operation op = stripe_operation(stripe, s.filter && plan_.filters[stripe.step].region != 0);
+            run.block = chooser_.choose(op, s.filter ? typical.depth : 0);
+        }
+        const auto now = static_cast<std::uint32_t>(plan_.actions.size());
         if (s.table) {
             const auto found = slots.find(*s.table);
             run.lut_slot = found.slot;
-            if (!found.loaded)
-                plan.actions.push_back({Action::Kind::LoadTable, static_cast<std::uint32_t>(i), 0, 0, {}, found.slot});
-        } else if (target.hardware->reserved_end_banks == 0) {
+            if (!found.loaded) {
+                Load l;
+                l.action = {Action::Kind::LoadTable, stripe.step, 0, 0, {}, found.slot, 0, 0, 0};
+                l.use = l.last = now;
+                l.cycles = copy_cycles(s.table->size());
+                // Not before the last operation that read a table in those slots.
+                const auto count = static_cast<std::uint32_t>(s.table->size() / kLutSlotBytes);
+                for (std::uint32_t i = found.slot; i < found.slot + count; ++i)
+                    l.barrier = std::max(l.barrier, slot_free_[i]);
+                if (target_.hardware->reserved_end_banks == 0) l.barrier = now;
+                loads_.push_back(l);
+            }
+            const auto count = static_cast<std::uint32_t>(s.table->size() / kLutSlotBytes);
+            for (std::uint32_t i = found.slot; i < found.slot + count; ++i) slot_free_[i] = now + 1;
+        } else if (target_.hardware->reserved_end_banks == 0) {
             slots.forget_all();
         }
-        plan.actions.push_back(run);
+        plan_.actions.push_back(run);
     }
 
-    Constants constants(plan.constants);
-    plan.tables.resize(n.steps.size());
-    for (std::size_t i = 0; i < n.steps.size(); ++i) {
-        if (n.steps[i].filter) {
-            EncodedFilter& f = plan.filters[i];
-            f.constant_offset = f.address = constants.add(f.bytes);
+    // Lives of tensors and weight buffers, in actions; inputs from the start, outputs to the end. Returns the bytes of
+    // SRAM that the result takes.
+    std::uint64_t allocate_tensors() {
+        std::vector<LiveRange> lives(n_.tensors.size());
+        std::vector<bool> used(n_.tensors.size());
+        const auto last_time = static_cast<std::uint32_t>(plan_.actions.size());
+        std::map<std::uint32_t, LiveRange> buffer_lives;  // by first step of the group
+        std::map<std::uint32_t, std::uint32_t> buffer_of;
+        for (const auto& [begin, buffer] : buffers_)
+            for (const std::uint32_t step : buffer.steps) buffer_of[step] = begin;
+        for (std::uint32_t time = 0; time < plan_.actions.size(); ++time) {
+            const Action& a = plan_.actions[time];
+            if (a.kind == Action::Kind::LoadWeights) buffer_lives[a.step] = {a.bytes, time, time, 0};
+            if (a.kind != Action::Kind::Run) continue;
+            if (const auto found = buffer_of.find(a.step); found != buffer_of.end())
+                buffer_lives[found->second].last = time;
+            const Step& s = n_.steps[a.step];
+            for (const View* v : {&s.ifm, &s.ifm2, &s.ofm}) {
+                if (v->tensor == kNoTensor) continue;
+                LiveRange& r = lives[v->tensor];
+                if (!used[v->tensor]) r.first = time;
+                r.last = time;
+                used[v->tensor] = true;
+            }
         }
-        if (n.steps[i].table) plan.tables[i] = constants.add(*n.steps[i].table);
+        // A network that only copies could leave an output where its equal input was: nobody could tell that it ran.
+        const bool only_copies = std::all_of(n_.steps.begin(), n_.steps.end(), [](const Step& s) {
+            return s.op.kind == npu::OpKind::Dma ||
+                   (s.op.kind == npu::OpKind::Max && s.op.ifm2_is_scalar && s.table == nullptr);
+        });
+        std::uint64_t fast_top = 0;
+        for (const std::uint8_t region : {std::uint8_t{1}, std::uint8_t{2}}) {
+            std::vector<LiveRange> here;
+            std::vector<std::size_t> which;
+            for (std::size_t i = 0; i < n_.tensors.size(); ++i) {
+                const Tensor& t = n_.tensors[i];
+                if (t.role == Tensor::Role::Constant || plan_.tensors[i].region != region) continue;
+                if (!used[i] && t.role == Tensor::Role::Internal) continue;
+                LiveRange r = lives[i];
+                if (t.role == Tensor::Role::Input) r.first = 0;
+                if (t.role == Tensor::Role::Output) {
+                    r.last = last_time;
+                    if (only_copies) r.first = 0;
+                }
+                r.size = plan_.tensors[i].ring_rows != 0 ? plan_.tensors[i].ring_rows * t.row_bytes() : t.bytes();
+                here.push_back(r);
+                which.push_back(i);
+            }
+            const bool fast = region == target_.fast_region();
+            const std::size_t tensors_here = here.size();
+            std::vector<std::uint32_t> groups;
+            if (fast)
+                for (const auto& [begin, life] : buffer_lives) {
+                    here.push_back(life);
+                    groups.push_back(begin);
+                }
+            const std::uint64_t top = allocate(here, 0);
+            for (std::size_t i = 0; i < tensors_here; ++i) plan_.tensors[which[i]].address = here[i].address;
+            for (std::size_t i = 0; i < groups.size(); ++i) place_buffer(groups[i], here[tensors_here + i].address);
+            (region == 1 ? plan_.arena_bytes : plan_.fast_bytes) = top;
+            if (!fast) continue;
+            fast_top = top;
+            const std::uint32_t time = std::min(peak_of(here).time, last_time == 0 ? 0 : last_time - 1);
+            if (!plan_.actions.empty()) plan_.peak_step = describe(n_, n_.steps[plan_.actions[time].step]);
+        }
+        return fast_top;
     }
-    for (std::size_t i = 0; i < n.tensors.size(); ++i)
-        if (n.tensors[i].role == Tensor::Role::Constant) plan.tensors[i].address = constants.add(n.tensors[i].data);
 
-    // Lives of tensors, in actions; inputs from the start, outputs to the end.
-    std::vector<LiveRange> lives(n.tensors.size());
-    const auto last_time = static_cast<std::uint32_t>(plan.actions.size());
-    std::vector<bool> used(n.tensors.size());
-    for (std::uint32_t time = 0; time < plan.actions.size(); ++time) {
-        if (plan.actions[time].kind != Action::Kind::Run) continue;
-        const Step& s = n.steps[plan.actions[time].step];
-        for (const View* v : {&s.ifm, &s.ifm2, &s.ofm}) {
-            if (v->tensor == kNoTensor) continue;
-            LiveRange& r = lives[v->tensor];
-            if (!used[v->tensor]) r.first = time;
-            r.last = time;
-            used[v->tensor] = true;
-        }
+    void place_buffer(std::uint32_t group, std::uint64_t address) {
+        const WeightBuffer& b = buffers_[group];
+        for (const std::uint32_t step : b.steps)
+            plan_.filters[step].address = address + plan_.filters[step].constant_offset - b.offset;
+        for (Action& a : plan_.actions)
+            if (a.kind == Action::Kind::LoadWeights && a.step == group) a.address = address;
     }
-    // A network that only copies could leave an output where its equal input was: nobody could tell that it ran.
-    const bool only_copies = std::all_of(n.steps.begin(), n.steps.end(), [](const Step& s) {
-        return s.op.kind == npu::OpKind::Max && s.op.ifm2_is_scalar && s.table == nullptr;
-    });
-    for (const std::uint8_t region : {std::uint8_t{1}, std::uint8_t{2}}) {
-        std::vector<LiveRange> here;
-        std::vector<std::size_t> which;
-        for (std::size_t i = 0; i < n.tensors.size(); ++i) {
-            const Tensor& t = n.tensors[i];
-            if (t.role == Tensor::Role::Constant || plan.tensors[i].region != region) continue;
-            LiveRange r = lives[i];
-            if (t.role == Tensor::Role::Input) r.first = 0;
-            if (t.role == Tensor::Role::Output) r.last = last_time;
-            if (t.role == Tensor::Role::Output && only_copies) r.first = 0;
-            if (!used[i] && t.role == Tensor::Role::Internal) continue;
-            r.size = t.bytes();
-            here.push_back(r);
-            which.push_back(i);
-        }
-        const std::uint64_t top = allocate(here, 0);
-        for (std::size_t i = 0; i < which.size(); ++i) plan.tensors[which[i]].address = here[i].address;
-        (region == 1 ? plan.arena_bytes : plan.fast_bytes) = top;
-        const Peak peak = peak_of(here);
-        if (region == fast && top > target.sram_bytes)
-            return host::failure(
-                ErrorCode::OutOfResources, "{} bytes of SRAM are required, {} are available; most is needed at {}", top,
-                target.sram_bytes,
-                describe(n, n.steps[plan.actions[std::min<std::size_t>(peak.time, last_time - 1)].step]));
-    }
+
+    // A copy by DMA that must be done before action `use`.
+    struct Load {
+        Action action;
+        std::uint32_t use = 0, last = 0;  // actions that need it
+        std::uint32_t barrier = 0;        // not before this one
+        double cycles = 0;
+    };
+    struct WeightBuffer {
+        std::uint64_t offset = 0, bytes = 0;
+        std::vector<std::uint32_t> steps;
+    };
+    Plan& plan_;
+    const Network& n_;
+    const Target& target_;
+    BlockChooser& chooser_;
+    const Judge& judge_;
+    FilterEncoder encoder_;
+    std::vector<Block> blocks_;
+    std::map<std::uint32_t, WeightBuffer> buffers_;  // by first step of the group
+    std::vector<Load> loads_;
+    std::array<std::uint32_t, kLutSlots> slot_free_{};
+};
+
+}  // namespace
+
+host::Result<Plan> schedule(Network network, const Target& target, const Judge& judge) {
+    Plan plan;
+    BlockChooser chooser(target);
+    fuse_tables(network);
+    stage_io(network, target, chooser);
+    choose_layouts(network);
+    plan.network = std::move(network);
+    TRY(Scheduler(plan, target, chooser, judge).run());
     return plan;
 }
 

@@ -1,0 +1,92 @@
+// The order of work: steps alone and whole, or several together in stripes, so that what passes between them needs a
+// few rows of SRAM instead of whole feature maps. Found by dynamic programming over the sequence of steps, with the
+// cycle model as the judge and SRAM as the limit. Residual blocks are no barrier: a tensor that several steps of a
+// group read keeps as many rows as the slowest of them needs. No row is computed twice. (ethos-u65, sections 9.5
+// and 10.2)
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/schedule/plan.h"
+
+namespace talpa::compiler {
+
+/// Rows [first, end) of a step's output.
+struct Stripe {
+    std::uint32_t step = 0, first = 0, end = 0;
+};
+
+/// Steps [begin, end) and how they run.
+struct Group {
+    std::uint32_t begin = 0, end = 0;
+    std::uint32_t rows = 0;  ///< of the last step a time; 0: one step, whole
+    std::vector<Stripe> stripes;
+    std::vector<std::pair<TensorId, std::uint32_t>> rings;  ///< tensors that keep only so many rows
+    std::vector<std::uint32_t> buffered;                    ///< steps whose weights are copied to SRAM first
+    std::uint64_t cycles = 0;
+    std::uint64_t sram_bytes = 0;  ///< at most, tensors that only wait included
+};
+
+struct Order {
+    std::vector<Group> groups;
+    std::vector<bool> spilled;  ///< by tensor: does not fit, lies in the arena
+};
+
+/// What a search that failed has found out.
+struct Shortage {
+    std::uint64_t required = 0;
+    std::uint32_t step = 0;
+};
+
+class Planner {
+  public:
+    /// `placements`: regions are looked at, addresses not. Filters are not encoded yet.
+    Planner(const Network& network, const Target& target, BlockChooser& chooser,
+            const std::vector<Placement>& placements);
+
+    /// The best order within `limit` bytes of SRAM; nothing if there is none, `shortage` then says why.
+    [[nodiscard]] std::optional<Order> search(std::uint64_t limit, Shortage& shortage);
+
+    /// Cycles of a stripe of so many rows, between neighbours; the block that it was reckoned with.
+    [[nodiscard]] Block stripe_block(std::uint32_t step, std::uint32_t rows, bool buffered);
+
+  private:
+    struct Access {
+        TensorId tensor = kNoTensor;
+        const View* view = nullptr;
+        std::uint32_t first_row = 0;  ///< of the view in its tensor
+        bool moves = true;            ///< false: the same rows for every output row
+    };
+    struct StepFacts {
+        bool stripes = false;
+        std::vector<Access> reads;
+        Access write;
+        std::uint64_t weight_bytes = 0;
+    };
+    struct TensorFacts {
+        std::uint32_t first = UINT32_MAX, last = 0;  ///< steps that touch it
+        bool counted = false;                        ///< takes SRAM
+        std::vector<std::uint32_t> writers;
+    };
+
+    void collect();
+    [[nodiscard]] std::uint64_t waiting_bytes(std::uint32_t begin, std::uint32_t end) const;
+    [[nodiscard]] std::optional<Group> evaluate(std::uint32_t begin, std::uint32_t end, std::uint32_t rows,
+                                                std::uint64_t limit, Shortage* shortage);
+    [[nodiscard]] std::optional<Order> attempt(std::uint64_t limit, Shortage& shortage);
+    [[nodiscard]] bool spill_one(std::uint32_t step);
+
+    const Network& n_;
+    const Target& target_;
+    BlockChooser& chooser_;
+    std::vector<Placement> placements_;
+    std::vector<StepFacts> steps_;
+    std::vector<TensorFacts> tensors_;
+    std::vector<bool> spilled_;
+    std::unordered_map<std::uint64_t, Block> blocks_;
+};
+
+}  // namespace talpa::compiler

@@ -157,11 +157,11 @@ class Compilation {
         };
         TRY_ASSIGN(const Plan plan, schedule(std::move(network), options_.target, judge));
         const std::vector<EmittedOperation> operations = emit_operations(plan, options_.target);
-        TRY_ASSIGN(const std::vector<std::uint32_t> words, encode_operations(operations, options_.target));
+        TRY_ASSIGN(const EncodedStream stream, encode_operations(operations, options_.target));
 
         pte::host::DelegateBlobSpec blob;
         const npu::Hardware& hw = *options_.target.hardware;
-        blob.command_data = pte::host::write_command_data(hw.config, hw.id, words);
+        blob.command_data = pte::host::write_command_data(hw.config, hw.id, stream.words);
         blob.weights = plan.constants;
         blob.scratch_size = static_cast<std::uint32_t>(plan.arena_bytes);
         std::vector<std::int32_t> arguments;
@@ -180,18 +180,18 @@ class Compilation {
             {"compile_flags", fmt::format("--system-config={} --memory-mode={} --talpa", options_.target.system,
                                           memory_mode_name(options_.target.mode))}};
         program_.call_delegate(std::move(spec), std::move(arguments));
-        report(plan, operations, words.size() * 4);
+        report(plan, operations, stream);
         return {};
     }
 
-    void report(const Plan& plan, const std::vector<EmittedOperation>& operations, std::uint64_t command_bytes) {
+    void report(const Plan& plan, const std::vector<EmittedOperation>& operations, const EncodedStream& stream) {
         DelegateReport r;
         std::vector<npu::Operation> ops;
         for (const EmittedOperation& e : operations) ops.push_back(e.op);
         const npu_model::NetworkCost cost = npu_model::network_cost(ops, options_.target.config);
         r.cycles = cost.cycles_total;
         r.macs = cost.macs;
-        r.command_bytes = command_bytes;
+        r.command_bytes = stream.words.size() * 4;
         r.constant_bytes = plan.constants.size();
         r.arena_bytes = plan.arena_bytes;
         r.fast_bytes = plan.fast_bytes;
@@ -206,8 +206,8 @@ class Compilation {
         for (std::size_t i = 0; i < operations.size(); ++i) {
             if (operations[i].step < 0) continue;
             const Step& s = plan.network.steps[static_cast<std::size_t>(operations[i].step)];
-            result_.report.origins.push_back(
-                {static_cast<std::uint32_t>(result_.report.delegates.size()), 0, s.node, {}});
+            result_.report.origins.push_back({static_cast<std::uint32_t>(result_.report.delegates.size()),
+                                              stream.offsets[i], s.node, describe(plan.network, s)});
         }
         if (options_.dump_after == "lower" || options_.dump_after == "schedule") {
             result_.report.dump += fmt::format("delegate {}\n", result_.report.delegates.size());

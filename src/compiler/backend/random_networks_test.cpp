@@ -31,14 +31,23 @@ void check_one(std::uint32_t seed) {
     std::string text = "seed " + std::to_string(seed) + ":";
     for (const Node& n : graph.nodes) text += std::string(" ") + op_name(n.op);
     CompileOptions options;
-    // Every third with so little SRAM that stripes and spills are needed.
-    options.target.sram_bytes = seed % 3 == 0 ? 8 << 10 : kUnlimited;
+    // Every part and memory mode has its turn; every third network has so little SRAM that stripes and spills are
+    // needed.
+    static constexpr const char* kParts[] = {"ethos-u65-256", "ethos-u65-512", "ethos-u55-256",
+                                             "ethos-u55-128", "ethos-u55-64",  "ethos-u55-32"};
+    static constexpr MemoryMode kModes[] = {MemoryMode::SramOnly, MemoryMode::SharedSram};
+    const bool other = seed % 4 == 1;
+    options.target = make_target(other ? kParts[seed / 4 % 6] : kParts[0], "High_End",
+                                 seed % 8 == 2 ? kModes[seed / 8 % 2] : MemoryMode::DedicatedSram,
+                                 seed % 3 == 0 && seed % 8 != 2 ? 8 << 10 : kUnlimited)
+                         .value();
     if (std::getenv("TALPA_RANDOM_DUMP") != nullptr) {
         options.dump_after = "schedule";
         const auto compiled = compile(graph, options);
         if (compiled) std::fputs(compiled->report.dump.c_str(), stderr);
     }
     const auto result = testing::compile_and_run(graph, inputs, options);
+    text += " on " + options.target.npu;
     ASSERT_TRUE(result.has_value()) << text << "\n" << result.error().describe();
     for (const CpuNode& c : result->report.cpu_nodes) ADD_FAILURE() << text << " on the CPU: " << c.reason;
     for (std::size_t i = 0; i < graph.outputs.size(); ++i) {

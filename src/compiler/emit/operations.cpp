@@ -118,7 +118,7 @@ std::vector<EmittedOperation> emit_operations(const Plan& plan, const Target& ta
                     copy_rows(issue, op, owner);
                     break;
                 }
-                op.cores = step.filter ? hw.cores : 1;
+                op.cores = hw.cores;
                 op.activation.lut_slot = a.lut_slot;
                 if (step.filter) {
                     op.weight_region = op.scale_region = f.region;
@@ -136,12 +136,16 @@ std::vector<EmittedOperation> emit_operations(const Plan& plan, const Target& ta
     return issue.finish();
 }
 
-host::Result<std::vector<std::uint32_t>> encode_operations(const std::vector<EmittedOperation>& operations,
-                                                           const Target& target) {
+host::Result<EncodedStream> encode_operations(const std::vector<EmittedOperation>& operations, const Target& target) {
     npu::VectorSink sink;
     npu::StreamWriter writer(sink, target.hardware->product);
-    for (const EmittedOperation& e : operations) TRY(writer.emit(e.op));
-    return std::move(sink.words);
+    EncodedStream stream;
+    for (const EmittedOperation& e : operations) {
+        TRY(writer.emit(e.op));
+        stream.offsets.push_back(writer.size_bytes() - 4);
+    }
+    stream.words = std::move(sink.words);
+    return stream;
 }
 
 }  // namespace talpa::compiler

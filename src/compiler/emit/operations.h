@@ -18,7 +18,11 @@ struct EmittedOperation {
 /// Every operation in order, waits and STOP included.
 [[nodiscard]] std::vector<EmittedOperation> emit_operations(const Plan& plan, const Target& target);
 
-[[nodiscard]] host::Result<std::vector<std::uint32_t>> encode_operations(
-    const std::vector<EmittedOperation>& operations, const Target& target);
+struct EncodedStream {
+    std::vector<std::uint32_t> words;
+    std::vector<std::uint32_t> offsets;  ///< of each operation's command word, in bytes
+};
+[[nodiscard]] host::Result<EncodedStream> encode_operations(const std::vector<EmittedOperation>& operations,
+                                                            const Target& target);
 
 }  // namespace talpa::compiler

@@ -81,7 +81,7 @@ Block Planner::stripe_block(std::uint32_t index, std::uint32_t rows, bool buffer
     // A stripe from the middle: its padding is that of most.
     const std::uint32_t first = std::min(rows, s.ofm.height - rows);
     npu::Operation op = rows_of_step(n_, placements_, s, first, first + rows);
-    op.cores = s.filter ? target_.hardware->cores : 1;
+    op.cores = target_.hardware->cores;
     if (s.filter) {
         op.weights[0].size = estimated_weight_bytes(s);
         op.scales[0].size = record_bytes(s);
@@ -201,7 +201,7 @@ std::optional<Group> Planner::evaluate(std::uint32_t begin, std::uint32_t end, s
                 last = a.first_row + view_end;
             }
             for (const std::uint32_t p : tensors_[a.tensor].writers) {
-                if (p < begin || p >= end) continue;
+                if (p < begin || p >= index) continue;  // what comes later writes other parts
                 const Access& w = steps_[p].write;
                 if (last <= w.first_row) continue;
                 if (!self(self, p, last - w.first_row)) return false;

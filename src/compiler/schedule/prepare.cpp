@@ -74,6 +74,43 @@ void fuse_tables(Network& n) {
     n.steps.resize(kept);
 }
 
+bool slice_filters(Network& n) {
+    constexpr std::uint64_t kFewPositions = 64, kLarge = 128 << 10, kSlice = 56 << 10;
+    constexpr std::uint32_t kStep = 16;
+    std::vector<Step> steps;
+    steps.reserve(n.steps.size());
+    bool any = false;
+    for (Step& s : n.steps) {
+        const bool large = s.filter && !s.filter->depthwise && s.filter->shape.size() >= kLarge &&
+                           std::uint64_t{s.ofm.height} * s.ofm.width <= kFewPositions;
+        if (!large) {
+            steps.push_back(std::move(s));
+            continue;
+        }
+        const FilterShape& whole = s.filter->shape;
+        const std::size_t each = whole.size() / whole.ofm_depth;
+        const auto depth = std::max<std::uint32_t>(kStep, static_cast<std::uint32_t>(kSlice / each) / kStep * kStep);
+        for (std::uint32_t from = 0; from < whole.ofm_depth; from += depth) {
+            const std::uint32_t count = std::min(depth, whole.ofm_depth - from);
+            auto part = std::make_shared<Filter>();
+            part->shape = whole;
+            part->shape.ofm_depth = count;
+            const auto begin = static_cast<std::ptrdiff_t>(from * each),
+                       end = static_cast<std::ptrdiff_t>((from + count) * each);
+            part->weights.assign(s.filter->weights.begin() + begin, s.filter->weights.begin() + end);
+            part->records.assign(s.filter->records.begin() + from, s.filter->records.begin() + from + count);
+            Step slice = s;
+            slice.filter = std::move(part);
+            slice.ofm.offset += from;
+            slice.ofm.depth = count;
+            steps.push_back(std::move(slice));
+        }
+        any = true;
+    }
+    n.steps = std::move(steps);
+    return any;
+}
+
 std::optional<Band> band_of(const Tensor& t, const View& v) {
     const std::int64_t row = std::int64_t{t.width} * t.depth;
     Band b;

@@ -15,6 +15,9 @@ void fuse_tables(Network& network);
 /// Chooses bricks where every view of a tensor allows it (ethos-u65, sections 4.1 and 10.1).
 void choose_layouts(Network& network);
 
+/// Cuts convolutions over few positions with many weights into several over their output channels. True if any was.
+bool slice_filters(Network& network);
+
 /// Rows of its tensor that a view takes: row y of the view is tensor row first + y * step. Nothing if the view is no
 /// such band of whole positions (a transposed or reshaped one).
 struct Band {

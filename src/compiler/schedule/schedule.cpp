@@ -94,54 +94,34 @@ class Constants {
 // Everything after the preparation, for one limit of SRAM.
 class Scheduler {
   public:
-    Scheduler(Plan& plan, const Target& target, BlockChooser& chooser, const Judge& judge)
-        : plan_(plan),
-          n_(plan.network),
-          target_(target),
-          chooser_(chooser),
-          judge_(judge),
-          encoder_(*target.hardware) {}
+    Scheduler(Plan& plan, const Target& target, BlockChooser& chooser, FilterEncoder& encoder, const Judge& judge)
+        : plan_(plan), n_(plan.network), target_(target), chooser_(chooser), judge_(judge), encoder_(encoder) {}
 
-    host::Result<void> run() {
-        place_regions();
+    /// Returns the plan's cycles.
+    host::Result<std::uint64_t> run() {
+        // A tighter limit sometimes gives the better order, for the search reckons and the judge knows; and memory that
+        // hardly saves time is not worth having. So: less and less, until it costs.
+        std::optional<Solution> best;
+        constexpr std::uint64_t kNegligible = 300, kCostly = 30;  // one part in so many
+        constexpr unsigned kMostLimits = 8;
         std::uint64_t limit = target_.sram_bytes;
-        constexpr unsigned kAttempts = 10;
-        for (unsigned attempt = 0; attempt < kAttempts; ++attempt) {
-            place_regions();
-            Planner planner(n_, target_, chooser_, plan_.tensors);
-            Shortage shortage;
-            const std::optional<Order> order = planner.search(limit, shortage);
-            if (!order)
-                return host::failure(ErrorCode::OutOfResources,
-                                     "{} bytes of SRAM are required, {} are available; most is needed at {}",
-                                     shortage.required + (target_.sram_bytes - limit), target_.sram_bytes,
-                                     describe(n_, n_.steps[std::min<std::size_t>(shortage.step, n_.steps.size() - 1)]));
-            std::uint64_t least = UINT64_MAX;
-            std::optional<Built> best;
-            std::uint64_t over = UINT64_MAX;
-            for (const Buffering buffering : {Buffering::Groups, Buffering::Gainful, Buffering::Large}) {
-                TRY(build(*order, planner, limit, buffering));
-                const std::uint64_t top = allocate_tensors();
-                if (top > target_.sram_bytes) {
-                    over = std::min(over, top - target_.sram_bytes);
-                    continue;
-                }
-                const std::uint64_t cycles = judge_(plan_);
-                if (cycles >= least) continue;
-                least = cycles;
-                best.emplace(plan_.tensors, plan_.filters, plan_.tables, plan_.actions, plan_.constants,
-                             plan_.arena_bytes, plan_.fast_bytes, plan_.peak_step);
+        for (unsigned i = 0; i < kMostLimits; ++i) {
+            auto found = solve(limit, i == 0 ? kAttempts : 2);
+            if (!found) {
+                if (i == 0) return std::unexpected(std::move(found.error()));
+                break;
             }
-            if (best) {
-                std::tie(plan_.tensors, plan_.filters, plan_.tables, plan_.actions, plan_.constants, plan_.arena_bytes,
-                         plan_.fast_bytes, plan_.peak_step) = std::move(*best);
-                return {};
-            }
-            // The sum fits, the pieces do not: a little less, until they do.
-            limit -= std::min(limit, std::max<std::uint64_t>(over, limit / 50));
+            const std::uint64_t used = found->fast_bytes, cycles = found->cycles;
+            const bool better = !best || cycles + cycles / kNegligible < best->cycles ||
+                                (used < best->fast_bytes && cycles <= best->cycles + best->cycles / kNegligible &&
+                                 found->operations <= best->operations * 3 / 2);
+            if (better) best = std::move(*found);
+            if (cycles > best->cycles + best->cycles / kCostly || used <= kLeastLimit) break;
+            limit = used * 3 / 4;
         }
-        return host::failure(ErrorCode::OutOfResources, "no arrangement of the tensors fits {} bytes of SRAM",
-                             target_.sram_bytes);
+        std::tie(plan_.tensors, plan_.filters, plan_.tables, plan_.actions, plan_.constants, plan_.arena_bytes,
+                 plan_.fast_bytes, plan_.peak_step) = std::move(best->built);
+        return best->cycles;
     }
 
   private:
@@ -150,6 +130,50 @@ class Scheduler {
     // What a plan consists of beside its network.
     using Built = std::tuple<std::vector<Placement>, std::vector<EncodedFilter>, std::vector<std::uint64_t>,
                              std::vector<Action>, std::vector<std::uint8_t>, std::uint64_t, std::uint64_t, std::string>;
+
+    struct Solution {
+        Built built;
+        std::uint64_t cycles = UINT64_MAX, fast_bytes = 0;
+        std::size_t operations = 0;
+    };
+    static constexpr unsigned kAttempts = 10;
+    static constexpr std::uint64_t kLeastLimit = 4096;
+
+    // The best plan within `available` bytes of SRAM.
+    host::Result<Solution> solve(std::uint64_t available, unsigned attempts) {
+        std::uint64_t limit = available;
+        for (unsigned attempt = 0; attempt < attempts; ++attempt) {
+            place_regions();
+            Planner planner(n_, target_, chooser_, plan_.tensors);
+            Shortage shortage;
+            const std::optional<Order> order = planner.search(limit, shortage);
+            if (!order)
+                return host::failure(ErrorCode::OutOfResources,
+                                     "{} bytes of SRAM are required, {} are available; most is needed at {}",
+                                     shortage.required + (available - limit), available,
+                                     describe(n_, n_.steps[std::min<std::size_t>(shortage.step, n_.steps.size() - 1)]));
+            Solution best;
+            std::uint64_t over = UINT64_MAX;
+            for (const Buffering buffering : {Buffering::Groups, Buffering::Gainful, Buffering::Large}) {
+                TRY(build(*order, planner, limit, buffering));
+                const std::uint64_t top = allocate_tensors();
+                if (top > available) {
+                    over = std::min(over, top - available);
+                    continue;
+                }
+                const std::uint64_t cycles = judge_(plan_);
+                if (cycles >= best.cycles) continue;
+                best = {Built{plan_.tensors, plan_.filters, plan_.tables, plan_.actions, plan_.constants,
+                              plan_.arena_bytes, plan_.fast_bytes, plan_.peak_step},
+                        cycles, top, plan_.actions.size()};
+            }
+            if (best.cycles != UINT64_MAX) return best;
+            // The sum fits, the pieces do not: a little less, until they do.
+            limit -= std::min(limit, std::max<std::uint64_t>(over, limit / 50));
+        }
+        return host::failure(ErrorCode::OutOfResources, "no arrangement of the tensors fits {} bytes of SRAM",
+                             available);
+    }
 
     void place_regions() {
         plan_.tensors.assign(n_.tensors.size(), {});
@@ -165,7 +189,7 @@ class Scheduler {
     [[nodiscard]] npu::Operation stripe_operation(const Stripe& stripe, bool buffered) const {
         const Step& s = n_.steps[stripe.step];
         npu::Operation op = rows_of_step(n_, plan_.tensors, s, stripe.first, stripe.end);
-        op.cores = s.filter ? target_.hardware->cores : 1;
+        op.cores = target_.hardware->cores;
         if (s.filter) {
             op.weights[0].size = estimated_weight_bytes(s);
             op.scales[0].size = record_bytes(s);
@@ -407,6 +431,13 @@ class Scheduler {
         plan_.actions.push_back(run);
     }
 
+    // Does the output come from a computed tensor by one copy?
+    [[nodiscard]] bool staged_result(std::size_t output, const std::vector<bool>& computed) const {
+        return std::any_of(n_.steps.begin(), n_.steps.end(), [&](const Step& s) {
+            return s.ofm.tensor == output && s.op.kind == npu::OpKind::Dma && computed[s.ifm.tensor];
+        });
+    }
+
     // Lives of tensors and weight buffers, in actions; inputs from the start, outputs to the end. Returns the bytes of
     // SRAM that the result takes.
     std::uint64_t allocate_tensors() {
@@ -432,11 +463,12 @@ class Scheduler {
                 used[v->tensor] = true;
             }
         }
-        // A network that only copies could leave an output where its equal input was: nobody could tell that it ran.
-        const bool only_copies = std::all_of(n_.steps.begin(), n_.steps.end(), [](const Step& s) {
-            return s.op.kind == npu::OpKind::Dma ||
-                   (s.op.kind == npu::OpKind::Max && s.op.ifm2_is_scalar && s.table == nullptr);
-        });
+        // An output that is only a copy could lie where its equal input was: nobody could tell that anything ran.
+        std::vector<bool> computed(n_.tensors.size());
+        for (const Step& s : n_.steps)
+            if (s.op.kind != npu::OpKind::Dma &&
+                !(s.op.kind == npu::OpKind::Max && s.op.ifm2_is_scalar && s.table == nullptr))
+                computed[s.ofm.tensor] = true;
         std::uint64_t fast_top = 0;
         for (const std::uint8_t region : {std::uint8_t{1}, std::uint8_t{2}}) {
             std::vector<LiveRange> here;
@@ -449,7 +481,7 @@ class Scheduler {
                 if (t.role == Tensor::Role::Input) r.first = 0;
                 if (t.role == Tensor::Role::Output) {
                     r.last = last_time;
-                    if (only_copies) r.first = 0;
+                    if (!computed[i] && !staged_result(i, computed)) r.first = 0;
                 }
                 r.size = plan_.tensors[i].ring_rows != 0 ? plan_.tensors[i].ring_rows * t.row_bytes() : t.bytes();
                 here.push_back(r);
@@ -499,7 +531,7 @@ class Scheduler {
     const Target& target_;
     BlockChooser& chooser_;
     const Judge& judge_;
-    FilterEncoder encoder_;
+    FilterEncoder& encoder_;
     std::vector<Block> blocks_;
     std::map<std::uint32_t, WeightBuffer> buffers_;  // by first step of the group
     std::vector<Load> loads_;
@@ -509,14 +541,23 @@ class Scheduler {
 }  // namespace
 
 host::Result<Plan> schedule(Network network, const Target& target, const Judge& judge) {
-    Plan plan;
     BlockChooser chooser(target);
+    FilterEncoder encoder(*target.hardware);
     fuse_tables(network);
     stage_io(network, target, chooser);
     choose_layouts(network);
-    plan.network = std::move(network);
-    TRY(Scheduler(plan, target, chooser, judge).run());
-    return plan;
+    Plan best;
+    best.network = network;
+    TRY_ASSIGN(const std::uint64_t cycles, Scheduler(best, target, chooser, encoder, judge).run());
+    // Large filters in slices, so that a part of them can be fetched while other work runs.
+    if (target.optimize == Optimize::Speed && target.constants_in_dram() && slice_filters(network)) {
+        Plan sliced;
+        sliced.network = std::move(network);
+        const auto other = Scheduler(sliced, target, chooser, encoder, judge).run();
+        constexpr std::uint64_t kWorth = 200;  // one part in so many
+        if (other && *other + cycles / kWorth < cycles) return sliced;
+    }
+    return best;
 }
 
 }  // namespace talpa::compiler

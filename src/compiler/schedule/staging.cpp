@@ -87,7 +87,7 @@ class Stager {
         const auto cycles = [&](std::uint8_t region) {
             places[tensor].region = region;
             npu::Operation op = rows_of_step(n_, places, s, 0, s.ofm.height);
-            op.cores = s.filter ? target_.hardware->cores : 1;
+            op.cores = target_.hardware->cores;
             if (s.filter) {
                 op.weights[0].size = estimated_weight_bytes(s);
                 op.scales[0].size = record_bytes(s);

@@ -46,6 +46,10 @@ class Board {
     /// Processors and ttys as of now, one JSON document.
     [[nodiscard]] std::string status_json() const;
     [[nodiscard]] Tracer& tracer() { return tracer_; }
+    /// The hardware of remoteproc`index`, or null.
+    [[nodiscard]] Machine* machine(std::size_t index) {
+        return index < processors_.size() ? processors_[index]->machine.get() : nullptr;
+    }
 
   private:
     struct Processor {

@@ -98,26 +98,26 @@ void ControlServer::answer(int fd) {
     idle_.notify_all();
 }
 
-host::Result<void> ask_board(const std::filesystem::path& socket, const std::string& request,
-                             const std::function<void(std::string_view)>& received) {
+host::Result<int> open_request(const std::filesystem::path& socket, const std::string& request) {
     sockaddr_un address;
     TRY_ASSIGN(const int fd, open_socket(socket, address));
-    const std::string line = request + "\n";
-    bool good =
-        ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 && ControlReply(fd).send(line);
-    char buffer[4096];
-    while (good) {
-        const ssize_t n = ::read(fd, buffer, sizeof buffer);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) {
-            good = n == 0;
-            break;
-        }
-        received({buffer, static_cast<std::size_t>(n)});
-    }
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+        ControlReply(fd).send(request + "\n"))
+        return fd;
     const int why = errno;
     ::close(fd);
-    if (!good) return host::failure(ErrorCode::NotFound, "the board does not answer: {}", std::strerror(why));
+    return host::failure(ErrorCode::NotFound, "the board does not answer: {}", std::strerror(why));
+}
+
+host::Result<void> ask_board(const std::filesystem::path& socket, const std::string& request,
+                             const std::function<void(std::string_view)>& received) {
+    TRY_ASSIGN(const int fd, open_request(socket, request));
+    char buffer[4096];
+    ssize_t n = 0;
+    while ((n = ::read(fd, buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR))
+        if (n > 0) received({buffer, static_cast<std::size_t>(n)});
+    ::close(fd);
+    if (n < 0) return host::failure(ErrorCode::NotFound, "the board's answer broke off: {}", std::strerror(errno));
     return {};
 }
 

@@ -57,6 +57,8 @@ class ControlServer {
     std::thread accepting_;
 };
 
+/// Connects and sends `request`; the socket on which the answer comes. NotFound when nobody listens.
+[[nodiscard]] host::Result<int> open_request(const std::filesystem::path& socket, const std::string& request);
 /// Sends `request`; `received` gets the answer piece by piece. NotFound when nobody listens.
 [[nodiscard]] host::Result<void> ask_board(const std::filesystem::path& socket, const std::string& request,
                                            const std::function<void(std::string_view)>& received);

@@ -202,7 +202,8 @@ host::Result<BoardPlaces> build_file_system(const BoardRecord& record) {
     for (const char* folder : kRealFolders) {
         const fs::path real = record.disk / fs::path(folder).filename();
         TRY(make_folder(real, 0711));
-        TRY(make_folder(folder, 0711));
+        // In a user namespace the folder above belongs to somebody unknown, and engines want root anyway.
+        if (!make_folder(folder, 0711)) continue;
         TRY(bind(real, folder));
     }
     std::error_code error;

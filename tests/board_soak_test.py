@@ -60,8 +60,12 @@ class Measure:
     """What may grow while a board works."""
 
     def __init__(self, pid):
-        self.files = len(os.listdir(f"/proc/{pid}/fd"))
-        self.threads = len(os.listdir(f"/proc/{pid}/task"))
+        # The least of several looks: the last request's thread may still be on its way out.
+        looks = []
+        for _ in range(10):
+            looks.append((len(os.listdir(f"/proc/{pid}/fd")), len(os.listdir(f"/proc/{pid}/task"))))
+            time.sleep(0.02)
+        self.files, self.threads = min(looks)
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
         self.anonymous = int(next(line.split()[1] for line in status.splitlines() if line.startswith("RssAnon")))
         self.mounts = len(pathlib.Path("/proc/self/mounts").read_text().splitlines())

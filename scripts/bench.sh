@@ -2,6 +2,7 @@
 # Measures talpa against its peers, side by side in one run: ./run bench [NAME…]; without names all of them.
 #   litert   MobileNetV2 on the NPU model against LiteRT with XNNPACK (PyPI ai-edge-litert, in a venv under build/)
 #   kernels  the single kernels of the NPU model
+#   topo     start-up and memory of topo, beside the original where TOPO_ORIGINAL is its path
 #   m33      the Cortex-M33 simulator against qemu-system-arm on the same programs
 #   webapp   a picture through the web application on the virtual board against Flask, Pillow and pyserial
 set -euo pipefail
@@ -39,10 +40,14 @@ bench_webapp() {
     TALPA_BUILD=build/release /usr/bin/python3 bench/webapp/compare.py
 }
 
-[ $# -gt 0 ] || set -- litert kernels m33 webapp
+bench_topo() {
+    /usr/bin/python3 bench/topo.py
+}
+
+[ $# -gt 0 ] || set -- litert kernels m33 topo webapp
 for name in "$@"; do
     if ! declare -F "bench_$name" >/dev/null; then
-        echo "bench: there is no '$name'; there are: litert, kernels, m33, webapp" >&2
+        echo "bench: there is no '$name'; there are: litert, kernels, m33, topo, webapp" >&2
         exit 2
     fi
     printf '\n== %s\n' "$name"

@@ -15,13 +15,34 @@ struct Handler {
 };
 
 constexpr Handler kHandlers[] = {
-    {"clone", run_clone},       {"configure", run_configure}, {"lint", run_lint},
-    {"describe", run_describe}, {"projects", run_projects},
+    {"clone", run_clone},
+    {"configure", run_configure},
+    {"lint", run_lint},
+    {"describe", run_describe},
+    {"projects", run_projects},
+    {"health", run_health},
+    {"deploy", run_deploy},
+    {"rollback", run_rollback},
+    {"ps", run_ps},
+    {"stop", run_stop},
+    {"down", run_down},
+    {"logs", run_logs},
+    {"setup-keys", run_setup_keys},
+    {"migrate-ssh", run_migrate_ssh},
+    {"install", run_install},
+    {"completion", run_completion},
+    {"man", run_man},
+    {"status", run_status},
+    {"prune", run_prune},
+    {"new", run_new},
+    {"upgrade", run_upgrade},
+    {"doctor", run_doctor},
 };
 
 int fail_with(const Failure& failure) {
     if (interrupted()) {
-        log_error(interruption());
+        // What was undone, if there was anything to undo, stands behind the word.
+        log_error(failure.error.message.starts_with("interrupted") ? failure.error : interruption());
         return host::kExitInterrupted;
     }
     log_error(failure.error);

@@ -39,9 +39,8 @@ constexpr FlagRow kDeploy[] = {
     {"--targets", File, "FILE", "File with targets, and groups of them"},
     {"--group", Text, "NAME", "Only this group of the targets file", true},
     kFile,
-    {"-p,--registry-port", Text, "PORT", "Port of the registry tunnel (default 12737; $TOPO_PORT)"},
-    {"--no-registry", None, "", "Send images without a registry (topo never needs one; accepted for compatibility)"},
-    {"--registry", None, "", "Transfer by a registry and a tunnel, as the original does"},
+    {"-p,--registry-port", Text, "PORT", "Accepted for compatibility: there is no registry ($TOPO_PORT)"},
+    {"--no-registry", None, "", "Pipe whole images instead of the layers that are missing"},
     {"--skip-remote-port-check", None, "",
      "Do not check that the tunnel is not exposed ($TOPO_SKIP_REMOTE_PORT_CHECK)"},
     {"--skip-project-checks", None, "", "Do not check platforms and parameters"},
@@ -80,6 +79,7 @@ constexpr FlagRow kUpgrade[] = {{"--timeout", Duration, "DURATION", "Time limit;
 constexpr FlagRow kDoctor[] = {kTarget, kTimeout, {"--fix", None, "", "Apply the fixes, after asking for each"}, kYes};
 constexpr FlagRow kLint[] = {kFile};
 constexpr FlagRow kNew[] = {{"--template", Words, "web-firmware|web", "What to start from (default web-firmware)"}};
+constexpr FlagRow kMan[] = {{"--markdown", None, "", "Print the reference of all commands as Markdown"}};
 constexpr FlagRow kCompletion[] = {{"--no-descriptions", None, "", "Without descriptions"}};
 
 constexpr CommandRow kCommands[] = {
@@ -121,7 +121,7 @@ constexpr CommandRow kCommands[] = {
     {"upgrade", "", "", "Install the newest release of topo", 0, 0, kUpgrade, "topo upgrade"},
     {"completion", "", "bash|zsh|fish|powershell", "Print a completion script for a shell", 1, 1, kCompletion,
      "source <(topo completion bash)"},
-    {"man", "", "[COMMAND]", "Print a manual page (roff)", 0, 1, {}, "topo man deploy | man -l -", true},
+    {"man", "", "[COMMAND]", "Print a manual page (roff)", 0, 1, kMan, "topo man deploy | man -l -", true},
     {"help", "", "[command]", "Help on a command", 0, 1, {}, "topo help deploy"},
 };
 

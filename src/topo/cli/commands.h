@@ -4,6 +4,7 @@
 #include <expected>
 
 #include "topo/cli/parse.h"
+#include "topo/engine/engine.h"
 #include "topo/target/target.h"
 
 namespace talpa::topo {
@@ -23,6 +24,23 @@ using Done = std::expected<int, Failure>;
 [[nodiscard]] Done run_lint(const Invocation& invocation);
 [[nodiscard]] Done run_describe(const Invocation& invocation);
 [[nodiscard]] Done run_projects(const Invocation& invocation);
+[[nodiscard]] Done run_health(const Invocation& invocation);
+[[nodiscard]] Done run_deploy(const Invocation& invocation);
+[[nodiscard]] Done run_rollback(const Invocation& invocation);
+[[nodiscard]] Done run_ps(const Invocation& invocation);
+[[nodiscard]] Done run_stop(const Invocation& invocation);
+[[nodiscard]] Done run_down(const Invocation& invocation);
+[[nodiscard]] Done run_logs(const Invocation& invocation);
+[[nodiscard]] Done run_setup_keys(const Invocation& invocation);
+[[nodiscard]] Done run_migrate_ssh(const Invocation& invocation);
+[[nodiscard]] Done run_install(const Invocation& invocation);
+[[nodiscard]] Done run_completion(const Invocation& invocation);
+[[nodiscard]] Done run_status(const Invocation& invocation);
+[[nodiscard]] Done run_prune(const Invocation& invocation);
+[[nodiscard]] Done run_new(const Invocation& invocation);
+[[nodiscard]] Done run_doctor(const Invocation& invocation);
+[[nodiscard]] Done run_upgrade(const Invocation& invocation);
+[[nodiscard]] Done run_man(const Invocation& invocation);
 
 /// Writes to standard output; what ends without a line end gets one.
 void print(std::string_view text);
@@ -34,5 +52,10 @@ void print(std::string_view text);
 [[nodiscard]] std::expected<Destination, Failure> needed_target(const Invocation& invocation);
 [[nodiscard]] std::expected<Milliseconds, Failure> timeout_of(const Invocation& invocation, std::string_view flag,
                                                               const char* otherwise);
+
+/// --engine.
+[[nodiscard]] std::expected<std::optional<EngineKind>, Failure> engine_flag(const Invocation& invocation);
+/// -f, or the one in this folder; warns if there are two.
+[[nodiscard]] std::expected<std::filesystem::path, Failure> compose_file(const Invocation& invocation);
 
 }  // namespace talpa::topo

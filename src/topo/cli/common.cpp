@@ -20,6 +20,7 @@ std::expected<std::optional<Destination>, Failure> optional_target(const Invocat
     if (given.empty()) return std::nullopt;
     auto destination = parse_destination(given);
     if (!destination) return wrong_usage(destination.error().message, destination.error().hint);
+    TRY(bring_up_board(*destination));
     return *destination;
 }
 

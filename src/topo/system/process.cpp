@@ -22,12 +22,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::atomic<bool> g_interrupted{false};
+std::atomic<int> g_interrupts{0};
+std::atomic<int> g_shields{0};      // how many live
+std::atomic<int> g_shielded_at{0};  // interrupts when the first of them was made
 int g_wake[2] = {-1, -1};  // a byte for every poll() that must notice the interrupt
 
 void on_signal(int) {
     const int saved = errno;
-    g_interrupted = true;
+    ++g_interrupts;
     if (g_wake[1] >= 0) [[maybe_unused]]
         const ssize_t n = ::write(g_wake[1], "x", 1);
     errno = saved;
@@ -205,13 +207,15 @@ Ended serve(std::vector<Watched>& all, Milliseconds timeout, const std::function
         for (Watched& w : all)
             if (w.fd->open()) fds.push_back({w.fd->get(), w.events, 0}), who.push_back(&w);
         if (fds.empty()) return Ended::Closed;
-        fds.push_back({g_wake[0], POLLIN, 0});
+        // Under a shield the pipe may be full of an interrupt that waits.
+        if (g_shields == 0) fds.push_back({g_wake[0], POLLIN, 0});
         int wait_ms = -1;
         if (timeout.count() > 0) {
             const auto left = std::chrono::duration_cast<Milliseconds>(end - Clock::now()).count();
             if (left <= 0) return Ended::TimedOut;
             wait_ms = static_cast<int>(std::min<std::int64_t>(left, 60'000));
         }
+        if (g_shields > 0) wait_ms = wait_ms < 0 ? 200 : std::min(wait_ms, 200);
         const int n = ::poll(fds.data(), fds.size(), wait_ms);
         if (n < 0 && errno != EINTR) return Ended::Closed;
         for (std::size_t i = 0; n > 0 && i < who.size(); ++i)
@@ -247,7 +251,15 @@ void handle_interrupts() {
 }
 
 bool interrupted() {
-    return g_interrupted;
+    return g_shields > 0 ? g_interrupts > g_shielded_at : g_interrupts > 0;
+}
+
+InterruptShield::InterruptShield() {
+    if (g_shields++ == 0) g_shielded_at = g_interrupts.load();
+}
+
+InterruptShield::~InterruptShield() {
+    --g_shields;
 }
 
 host::Error interruption() {
@@ -269,28 +281,31 @@ std::optional<std::filesystem::path> find_program(const std::string& name) {
     return std::nullopt;
 }
 
-host::Result<Outcome> capture(const Command& command, std::size_t limit_bytes) {
+// Captures both outputs while `bytes` go in.
+static host::Result<Outcome> capture_with(const Command& command, std::string_view bytes, std::size_t limit_bytes,
+                                   const std::function<void(std::uint64_t)>& sent) {
     if (interrupted()) return std::unexpected(interruption());
     TRY_ASSIGN(PipeEnds in, make_pipe());
     TRY_ASSIGN(PipeEnds out, make_pipe());
     TRY_ASSIGN(PipeEnds err, make_pipe());
-    const int input = command.input.empty() ? null_input() : in.read.get();
+    const int input = bytes.empty() ? null_input() : in.read.get();
     TRY_ASSIGN(Child child,
                Child::start(command, {.in = input, .out = out.write.get(), .err = err.write.get()}, Group::Own));
     in.read.reset();
     out.write.reset();
     err.write.reset();
-    if (command.input.empty()) in.write.reset();
+    if (bytes.empty()) in.write.reset();
     Outcome outcome;
     if (in.write.open()) set_nonblocking(in.write.get());
     std::size_t written = 0;
     std::vector<Watched> all = {
         {&in.write, POLLOUT,
          [&] {
-             const ssize_t n = ::write(in.write.get(), command.input.data() + written, command.input.size() - written);
+             const ssize_t n = ::write(in.write.get(), bytes.data() + written, bytes.size() - written);
              if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
              if (n > 0) written += static_cast<std::size_t>(n);
-             if (n < 0 || written == command.input.size()) in.write.reset();
+             if (sent) sent(written);
+             if (n < 0 || written == bytes.size()) in.write.reset();
          }},
         {&out.read, POLLIN, [&] { read_into(out.read, outcome.out, limit_bytes, outcome.cut); }},
         {&err.read, POLLIN, [&] { read_into(err.read, outcome.err, limit_bytes, outcome.cut); }},
@@ -304,6 +319,10 @@ host::Result<Outcome> capture(const Command& command, std::size_t limit_bytes) {
     }
     outcome.status = child.wait();
     return outcome;
+}
+
+host::Result<Outcome> capture(const Command& command, std::size_t limit_bytes) {
+    return capture_with(command, command.input, limit_bytes, {});
 }
 
 host::Result<Outcome> pass_through(const Command& command, Output output) {
@@ -370,6 +389,11 @@ host::Result<Outcome> stream_lines(const Command& command, const std::function<v
     outcome.status = ended == Ended::Closed ? child.wait() : child.stop();
     if (ended == Ended::Interrupted) return std::unexpected(interruption());
     return outcome;
+}
+
+host::Result<Outcome> feed(const Command& command, std::string_view bytes,
+                           const std::function<void(std::uint64_t)>& sent) {
+    return capture_with(command, bytes, kMaxCaptured, sent);
 }
 
 host::Result<Piped> pipe(const Command& producer, const Command& consumer,

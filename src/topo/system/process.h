@@ -60,9 +60,21 @@ struct Piped {
 [[nodiscard]] host::Result<Piped> pipe(const Command& producer, const Command& consumer,
                                        const std::function<void(std::uint64_t)>& progress = {});
 
+/// Runs it with `bytes` on its standard input, its outputs captured. `sent` is called with the bytes so far.
+[[nodiscard]] host::Result<Outcome> feed(const Command& command, std::string_view bytes,
+                                         const std::function<void(std::uint64_t)>& sent = {});
+
 /// From now on SIGINT, SIGTERM and SIGHUP only set a flag; whatever runs is ended in order. SIGPIPE is ignored.
 void handle_interrupts();
 [[nodiscard]] bool interrupted();
+/// While one lives, an interrupt waits: for undoing what had been begun. A second interrupt ends the wait.
+class InterruptShield {
+  public:
+    InterruptShield();
+    ~InterruptShield();
+    InterruptShield(const InterruptShield&) = delete;
+    InterruptShield& operator=(const InterruptShield&) = delete;
+};
 /// The error that everything returns after an interrupt: "interrupted".
 [[nodiscard]] host::Error interruption();
 

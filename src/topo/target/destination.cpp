@@ -16,6 +16,10 @@ bool is_port(std::string_view text) {
 }  // namespace
 
 std::string Destination::uri() const {
+    return board ? "board://" + host : ssh_uri();
+}
+
+std::string Destination::ssh_uri() const {
     std::string out = "ssh://";
     if (!user.empty()) out += user + "@";
     out += host.find(':') != std::string::npos ? "[" + host + "]" : host;
@@ -28,7 +32,7 @@ bool Destination::is_localhost() const {
 }
 
 bool Destination::is_plain_localhost() const {
-    return is_localhost() && user.empty() && port.empty();
+    return !board && is_localhost() && user.empty() && port.empty();
 }
 
 std::string Destination::known_hosts_name() const {
@@ -36,7 +40,7 @@ std::string Destination::known_hosts_name() const {
 }
 
 std::string Destination::slug() const {
-    std::string out = uri().substr(6);
+    std::string out = ssh_uri().substr(6);
     for (char& c : out) {
         const bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
                           c == '_' || c == '.';
@@ -53,6 +57,13 @@ host::Result<Destination> parse_destination(std::string_view text) {
                                            "a target is [USER@]HOST[:PORT], an IPv6 address in brackets"));
     };
     std::string_view rest = trimmed(text);
+    if (rest.starts_with("board://")) {
+        const std::string_view name = rest.substr(8);
+        if (name.empty() || name.starts_with('-') ||
+            name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != name.npos)
+            return bad("a board's name has letters, digits, '.', '_' and '-'");
+        return Destination{.host = std::string(name), .board = true};
+    }
     if (rest.starts_with("ssh://")) rest.remove_prefix(6);
     while (rest.ends_with('/')) rest.remove_suffix(1);
     Destination d;

@@ -9,11 +9,14 @@
 namespace talpa::topo {
 
 struct Destination {
-    std::string user, host, port;  ///< host without brackets
+    std::string user{}, host{}, port{};  ///< host without brackets
+    bool board = false;                  ///< board://NAME: a virtual board of `talpa`; host is its name
 
     /// "ssh://[USER@]HOST[:PORT]", with the brackets that IPv6 needs (the original leaves them out, and such a target
-    /// cannot work).
+    /// cannot work); "board://NAME" of a virtual board.
     [[nodiscard]] std::string uri() const;
+    /// What ssh is given.
+    [[nodiscard]] std::string ssh_uri() const;
     /// `localhost` or 127.0.0.1 without user and port: no SSH, no transfer.
     [[nodiscard]] bool is_plain_localhost() const;
     /// The same hosts, user and port allowed.

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "base/host/file.h"
 #include "topo/system/text.h"
 #include "topo/target/ssh_error.h"
 
@@ -23,6 +24,17 @@ bool private_folder(const std::string& path) {
 
 bool is_ssh_failure(const Outcome& outcome, bool started) {
     return outcome.status == 255 && !started;
+}
+
+std::string board_configuration(const Destination& destination) {
+    return control_folder() + "/board-" + destination.host;
+}
+
+std::vector<std::string> configuration_words(const Destination& destination) {
+    std::vector<std::string> words = {"ssh"};
+    if (destination.board) words.insert(words.end(), {"-F", board_configuration(destination)});
+    words.insert(words.end(), {"-G", "--", destination.ssh_uri()});
+    return words;
 }
 
 }  // namespace
@@ -64,6 +76,7 @@ std::vector<std::string> Target::ssh_words(const std::vector<std::string>& extra
         words.emplace_back("-o");
         words.push_back(std::move(text));
     };
+    if (destination_.board) words.insert(words.end(), {"-F", board_configuration(destination_)});
     static const std::string kFolder = control_folder();
     if (!kFolder.empty()) {
         option("ControlMaster=auto");
@@ -85,8 +98,34 @@ std::vector<std::string> Target::ssh_words(const std::vector<std::string>& extra
         option("StrictHostKeyChecking=yes");
     words.insert(words.end(), extra.begin(), extra.end());
     words.emplace_back("--");
-    words.push_back(destination_.uri());
+    words.push_back(destination_.ssh_uri());
     return words;
+}
+
+host::Result<void> bring_up_board(const Destination& destination) {
+    if (!destination.board) return {};
+    // The program that came with us, else the one on PATH.
+    std::error_code ignored;
+    const std::filesystem::path beside =
+        std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "talpa";
+    const std::string talpa = std::filesystem::exists(beside, ignored) ? beside.string() : "talpa";
+    const Command ask{.argv = {talpa, "board", "ssh-config", "--name", destination.host},
+                      .timeout = Milliseconds(20'000)};
+    TRY_ASSIGN(Outcome answer, capture(ask));
+    if (!answer.ok()) {
+        TRY_ASSIGN(const Outcome up, capture({.argv = {talpa, "board", "up", "--name", destination.host},
+                                              .timeout = Milliseconds(60'000)}));
+        if (!up.ok())
+            return std::unexpected(host::Error(ErrorCode::AccessFailed,
+                                               fmt::format("the board \"{}\" does not come up: {}", destination.host,
+                                                           printable(trimmed(up.err), LineEnds::Replace)),
+                                               "talpa board up --name " + destination.host));
+        TRY_ASSIGN(answer, capture(ask));
+    }
+    if (!answer.ok())
+        return host::failure(ErrorCode::AccessFailed, "the board \"{}\" cannot be reached by ssh: {}", destination.host,
+                             printable(trimmed(answer.err), LineEnds::Replace));
+    return host::write_text(board_configuration(destination), answer.out);
 }
 
 host::Result<void> Target::connect() const {
@@ -149,7 +188,7 @@ host::Result<Outcome> Target::capture(const std::vector<std::string>& argv, Mill
 
 host::Result<std::vector<std::pair<std::string, std::string>>> Target::ssh_configuration() const {
     TRY_ASSIGN(const Outcome outcome,
-               topo::capture({.argv = {"ssh", "-G", "--", destination_.uri()}, .timeout = Milliseconds(10'000)}));
+               topo::capture({.argv = configuration_words(destination_), .timeout = Milliseconds(10'000)}));
     if (!outcome.ok())
         return host::failure(ErrorCode::AccessFailed, "failed to query SSH config for '{}': exit status {}{}",
                              destination_.uri(), outcome.status,

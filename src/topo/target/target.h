@@ -66,6 +66,10 @@ inline constexpr std::string_view kStartMarker = "__TOPO_COMMAND_START__";
 /// The string that ssh hands to the target's shell for a script.
 [[nodiscard]] std::string login_shell_payload(const std::string& script);
 
+/// For board://NAME: brings the board up with `talpa` if it is not, and has its SSH configuration written to where
+/// Target looks for it. Others: nothing.
+[[nodiscard]] host::Result<void> bring_up_board(const Destination& destination);
+
 /// A folder for control sockets whose path is short enough whatever HOME is: $XDG_RUNTIME_DIR/topo, else /tmp/topo-UID,
 /// 0700 and ours. Empty if there is none to be had (then without multiplexing).
 [[nodiscard]] std::string control_folder();

@@ -1,0 +1,215 @@
+// ps, stop, down, logs: what runs on a target (topo spec, sections 8.4 and 8.5).
+#include <algorithm>
+#include <thread>
+
+#include "base/host/json.h"
+#include "topo/cli/opened.h"
+#include "topo/deploy/apply.h"
+#include "topo/deploy/pipeline.h"
+#include "topo/deploy/record.h"
+#include "topo/system/text.h"
+
+namespace talpa::topo {
+namespace {
+
+using host::Json;
+
+// "board:3001, [::]:3001": where it can be reached. The protocol is shown when it is not tcp, and what only the target
+// itself can reach says so.
+std::string address_of(const Container& c, const std::string& host) {
+    std::vector<std::string> parts;
+    if (c.host_network) parts.push_back(host + " (host network)");
+    const std::string shown_host = host.find(':') != std::string::npos ? "[" + host + "]" : host;
+    for (const PublishedPort& port : c.ports) {
+        std::string ip = port.host_ip;
+        const bool everywhere = ip == "0.0.0.0" || ip == "::" || ip.empty();
+        if (everywhere)
+            ip = shown_host;
+        else if (ip.find(':') != std::string::npos)
+            ip = "[" + ip + "]";
+        std::string part = fmt::format("{}:{}", ip, port.host_port);
+        if (port.protocol != "tcp") part += "/" + port.protocol;
+        if (port.host_ip.starts_with("127.") || port.host_ip == "::1") part += " (on the target only)";
+        if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
+    }
+    return joined(parts, ", ");
+}
+
+std::size_t columns(std::string_view text) {
+    std::size_t n = 0;
+    for (const char c : text) n += (static_cast<unsigned char>(c) & 0xC0U) != 0x80;
+    return n;
+}
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+    std::vector<std::size_t> widths;
+    for (const auto& row : rows)
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            if (widths.size() <= i) widths.push_back(0);
+            widths[i] = std::max(widths[i], columns(row[i]));
+        }
+    std::string out;
+    for (const auto& row : rows) {
+        std::string line;
+        for (std::size_t i = 0; i < row.size(); ++i)
+            line += row[i] + std::string(i + 1 < row.size() ? widths[i] - columns(row[i]) + 3 : 0, ' ');
+        out += line + "\n";
+    }
+    return out;
+}
+
+std::string ps_text(const std::vector<Container>& containers, const std::string& host, bool json) {
+    if (json) {
+        Json document = {{"containers", Json::array()}};
+        for (const Container& c : containers)
+            document["containers"].push_back({{"id", c.id.substr(0, 12)},
+                                              {"names", c.name},
+                                              {"image", c.image},
+                                              {"state", c.state},
+                                              {"status", c.status},
+                                              {"processingDomain", c.processing_domain()},
+                                              {"address", address_of(c, host)}});
+        return document.dump(2, ' ', false, Json::error_handler_t::replace);
+    }
+    std::vector<std::vector<std::string>> rows = {
+        {"Container ID", "Names", "Image", "Status", "Processing Domain", "Address"}};
+    for (const Container& c : containers) {
+        std::vector<std::string> row = {c.id.substr(0, 12), c.name, c.image, c.status, c.processing_domain(),
+                                        address_of(c, host)};
+        for (std::string& cell : row) cell = printable(cell, LineEnds::Replace);
+        rows.push_back(std::move(row));
+    }
+    return table(rows);
+}
+
+ApplyEvents shown_events(bool json) {
+    return [json](const std::string& name, std::string_view what) {
+        if (!json && logging().least <= Level::Info)
+            print(fmt::format("{}  {}", printable(name, LineEnds::Replace), what));
+    };
+}
+
+std::string json_of_names(const char* key, const std::vector<Container>& containers) {
+    std::string out;
+    for (const Container& c : containers) out += (out.empty() ? "" : ",") + json_text(c.name);
+    return fmt::format("{{\"{}\":[{}]}}", key, out);
+}
+
+}  // namespace
+
+std::expected<Opened, Failure> open_project(const Invocation& invocation) {
+    TRY_ASSIGN(const Destination destination, needed_target(invocation));
+    DeployOptions options;
+    TRY_ASSIGN(options.file, compose_file(invocation));
+    TRY_ASSIGN(options.engine, engine_flag(invocation));
+    options.profiles = {"*"};
+    const Target target(destination, {.timeout = Milliseconds(30'000), .batch = false, .accept_new_host_keys = false});
+    TRY_ASSIGN(Project project, load_for_target(options, target));
+    TRY(target.connect());
+    TRY_ASSIGN(Engine engine, engine_of(target, options.engine));
+    return Opened{std::move(project), std::move(engine)};
+}
+
+Done run_ps(const Invocation& invocation) {
+    TRY_ASSIGN(const Opened o, open_project(invocation));
+    TRY_ASSIGN(std::vector<Container> containers, o.engine.containers(o.project.name));
+    if (!invocation.on("--all"))
+        std::erase_if(containers, [](const Container& c) {
+            return c.state != "running" && c.state != "restarting" && c.state != "paused";
+        });
+    TRY_ASSIGN(const std::string host, o.engine.target().host_name());
+    print(ps_text(containers, host, invocation.json()));
+    return 0;
+}
+
+Done run_stop(const Invocation& invocation) {
+    TRY_ASSIGN(const Opened o, open_project(invocation));
+    if (!invocation.json()) header("Stop services");
+    TRY_ASSIGN(std::vector<Container> containers, o.engine.containers(o.project.name));
+    TRY(stop_containers(o.engine, containers, shown_events(invocation.json())));
+    if (invocation.json()) print(json_of_names("stopped", containers));
+    return 0;
+}
+
+Done run_down(const Invocation& invocation) {
+    TRY_ASSIGN(const Opened o, open_project(invocation));
+    if (!invocation.json()) header("Remove services");
+    TRY_ASSIGN(const std::vector<Container> containers, o.engine.containers(o.project.name));
+    const ApplyEvents events = shown_events(invocation.json());
+    TRY(remove_containers(o.engine, containers, events));
+    for (const Resource& resource : resources(o.project)) {
+        const bool volume = std::string_view(resource.kind) == "volume";
+        if (resource.external || (volume && !invocation.on("--volumes"))) continue;
+        TRY_ASSIGN(const bool there, o.engine.exists(resource.kind, resource.name));
+        if (!there) continue;
+        TRY(o.engine.run({resource.kind, "rm", resource.name}));
+        events(resource.name, "Removed");
+    }
+    TRY(remove_records(o.engine.target(), o.project.name));
+    if (invocation.json()) print(json_of_names("removed", containers));
+    return 0;
+}
+
+Done run_logs(const Invocation& invocation) {
+    TRY_ASSIGN(const Opened o, open_project(invocation));
+    TRY_ASSIGN(std::vector<Container> containers, o.engine.containers(o.project.name));
+    for (const std::string& service : invocation.arguments)
+        if (o.project.find(service) == nullptr) return wrong_usage(fmt::format("no such service: {}", service));
+    if (!invocation.arguments.empty())
+        std::erase_if(containers, [&](const Container& c) {
+            return std::find(invocation.arguments.begin(), invocation.arguments.end(), c.service) ==
+                   invocation.arguments.end();
+        });
+    if (containers.empty())
+        return std::unexpected(
+            Failure(host::Error(ErrorCode::NotFound, "there are no containers to show logs of", "topo deploy")));
+    const bool follow = invocation.on("--follow");
+    std::vector<std::string> words = {"logs"};
+    if (follow) words.emplace_back("--follow");
+    if (const auto tail = invocation.value("--tail")) words.insert(words.end(), {"--tail", *tail});
+    std::mutex mutex;
+    std::optional<host::Error> trouble;
+    const auto one = [&](const Container& c) {
+        std::vector<std::string> all = words;
+        all.push_back(c.id);
+        const std::string prefix = containers.size() > 1 ? c.name + "  | " : "";
+        const auto ran = stream_lines(o.engine.command(all), [&](std::string_view line) {
+            const std::lock_guard lock(mutex);
+            if (invocation.json())
+                print(fmt::format("{{\"container\":{},\"line\":{}}}", json_text(c.name), json_text(line)));
+            else
+                print(printable(prefix + std::string(line), LineEnds::Replace));
+        });
+        const std::lock_guard lock(mutex);
+        if (!ran && !trouble && !interrupted()) trouble = ran.error();
+    };
+    // Firmware says what it says in the trace of its remote processor.
+    const auto trace = [&](const Container& c) {
+        const std::string script = fmt::format(
+            "for d in /sys/class/remoteproc/remoteproc*; do [ \"$(cat \"$d/name\")\" = {} ] || continue; "
+            "t=/sys/kernel/debug/remoteproc/${{d##*/}}/trace0; [ -r \"$t\" ] && cat \"$t\"; done",
+            shell_quoted(c.remote_processor));
+        (void)stream_lines(o.engine.target().shell(script), [&](std::string_view line) {
+            const std::lock_guard lock(mutex);
+            if (invocation.json())
+                print(fmt::format("{{\"container\":{},\"source\":\"trace\",\"line\":{}}}", json_text(c.name),
+                                  json_text(line)));
+            else
+                print(printable(fmt::format("{}  | {}", c.remote_processor, line), LineEnds::Replace));
+        });
+    };
+    for (const Container& c : containers)
+        if (c.processing_domain() != "Linux Host") trace(c);
+    if (follow && containers.size() > 1) {
+        // One session each; sshd may allow only two of one connection, so the rest waits its turn.
+        std::vector<std::thread> threads;
+        for (const Container& c : containers) threads.emplace_back([&, c] { one(c); });
+        for (std::thread& thread : threads) thread.join();
+    } else {
+        for (const Container& c : containers) one(c);
+    }
+    if (trouble) return std::unexpected(Failure(*trouble));
+    return 0;
+}
+
+}  // namespace talpa::topo

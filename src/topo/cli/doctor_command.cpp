@@ -1,0 +1,147 @@
+// topo doctor: what health finds, and with --fix the mending of it, one question each.
+#include <unistd.h>
+
+#include "base/host/file.h"
+#include "topo/cli/commands.h"
+#include "topo/cli/opened.h"
+#include "topo/system/text.h"
+#include "topo/target/device_tree.h"
+#include "topo/target/health.h"
+#include "topo/target/install.h"
+#include "topo/target/ssh_error.h"
+#include "topo/target/ssh_keys.h"
+
+namespace talpa::topo {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Doctor {
+  public:
+    Doctor(const Invocation& invocation, Destination destination)
+        : yes_(invocation.on("--yes")), fix_(invocation.on("--fix")), destination_(std::move(destination)) {}
+
+    // Connection first: without it nothing else can be asked. Returns whether there is one.
+    std::expected<bool, Failure> connection(const HealthOptions& options) {
+        for (int attempt = 0; attempt < 3; ++attempt) {
+            const TargetHealth health = check_target(destination_, options);
+            if (health.connectivity.status == Status::Ok) {
+                health_ = health;
+                return true;
+            }
+            const std::string& value = health.connectivity.value;
+            say(health.connectivity);
+            bool tried = false;
+            if (value == "ssh host key is unknown" && agreed("Trust this host key?")) {
+                HealthOptions trusting = options;
+                trusting.accept_new_host_keys = true;
+                (void)check_target(destination_, trusting);
+                tried = true;
+            } else if (value == "ssh host key has changed" &&
+                       agreed("Remove the old host key? Only if you know why it changed")) {
+                TRY_ASSIGN(
+                    const Outcome ran,
+                    pass_through({.argv = {"ssh-keygen", "-R", destination_.known_hosts_name()}}, Output::ErrorsOnly));
+                tried = ran.status == 0;
+            } else if ((value == "ssh authentication failed" || value == "ssh too many authentication failures") &&
+                       agreed("Set up an SSH key?")) {
+                TRY(setup_keys(destination_, {}));
+                tried = true;
+            }
+            if (!tried) return false;
+        }
+        return false;
+    }
+
+    Done target() {
+        int open = 0;
+        bool runtime = false;
+        for (const Check& check : health_.dependencies) {
+            if (check.status == Status::Ok || check.status == Status::Info) continue;
+            say(check);
+            const bool installable = check.name == "Remoteproc Runtime" || check.name == "Remoteproc Shim";
+            if (installable && !runtime && agreed("Install the Remoteproc Runtime?")) {
+                runtime = true;
+                TRY_ASSIGN(const auto installed, install_runtime(Target(destination_), std::nullopt));
+                print(installed_plain(installed));
+            } else if (!(installable && runtime)) {
+                ++open;
+            }
+        }
+        TRY_ASSIGN(const int trees, device_tree());
+        return open + trees;
+    }
+
+  private:
+    static void say(const Check& check) {
+        print(printable(fmt::format("{}: {}", check.name, check.value)));
+        if (check.fix && !check.fix->command.empty()) print(printable("  " + check.fix->command));
+    }
+
+    [[nodiscard]] bool agreed(const std::string& question) const { return fix_ && (yes_ || confirmed(question)); }
+
+    // Only where a tree to boot from is found: on a virtual board, or another board, there is nothing to patch.
+    Done device_tree() {
+        if (destination_.is_plain_localhost()) return 0;
+        const Target target(destination_);
+        TRY_ASSIGN(const std::string path, find_boot_tree(target));
+        if (path.empty()) return 0;
+        TRY_ASSIGN(const std::string bytes, read_tree(target, path));
+        std::string scratch = (fs::temp_directory_path() / "topo-doctor-XXXXXX").string();
+        if (::mkdtemp(scratch.data()) == nullptr)
+            return std::unexpected(Failure(host::Error(ErrorCode::AccessFailed, "cannot make a temporary folder")));
+        const Done done = patch(target, path, bytes, scratch);
+        std::error_code ignored;
+        fs::remove_all(scratch, ignored);
+        return done;
+    }
+
+    Done patch(const Target& target, const std::string& path, const std::string& bytes, const fs::path& scratch) {
+        const fs::path old_tree = scratch / "board.dtb", new_tree = scratch / "patched.dtb";
+        TRY(host::write_text(old_tree, bytes));
+        TRY_ASSIGN(const auto changes, missing_in_tree(old_tree));
+        if (changes.empty()) return 0;
+        print(fmt::format("Device tree {}:", printable(path, LineEnds::Replace)));
+        for (const TreeChange& change : changes) print("  must " + change.what);
+        TRY(host::write_text(new_tree, bytes));
+        TRY(patch_tree(new_tree, changes));
+        TRY_ASSIGN(const std::string difference, tree_difference(old_tree, new_tree));
+        print(printable(difference));
+        if (!agreed("Replace the device tree? The old one is kept beside it")) return 1;
+        TRY_ASSIGN(const std::string patched, host::read_text(new_tree));
+        TRY_ASSIGN(const std::string backup, write_tree(target, path, patched));
+        print(fmt::format("Replaced; the old one is {}. Reboot the board for it to count.",
+                          printable(backup, LineEnds::Replace)));
+        return 0;
+    }
+
+    bool yes_, fix_;
+    Destination destination_;
+    TargetHealth health_;
+};
+
+}  // namespace
+
+Done run_doctor(const Invocation& invocation) {
+    HealthOptions options;
+    TRY_ASSIGN(options.timeout, timeout_of(invocation, "--timeout", "5s"));
+    TRY_ASSIGN(const auto destination, optional_target(invocation));
+    int open = 0;
+    for (const Check& check : check_host(options))
+        if (check.status == Status::Error) {
+            print(printable(fmt::format("{}: {}", check.name, check.value)));
+            if (check.fix) print("  " + (check.fix->command.empty() ? check.fix->description : check.fix->command));
+            ++open;
+        }
+    if (destination) {
+        Doctor doctor(invocation, *destination);
+        TRY_ASSIGN(const bool connected, doctor.connection(options));
+        if (!connected) return 1;
+        TRY_ASSIGN(const int left, doctor.target());
+        open += left;
+    }
+    if (open == 0) info("nothing is wrong");
+    return open == 0 ? 0 : 1;
+}
+
+}  // namespace talpa::topo

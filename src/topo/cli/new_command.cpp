@@ -1,0 +1,63 @@
+// topo new: a project to start from.
+#include <filesystem>
+
+#include "base/host/file.h"
+#include "topo/cli/commands.h"
+#include "topo/cli/new_templates.h"
+#include "topo/project/compose_model.h"
+#include "topo/system/text.h"
+
+namespace talpa::topo {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string filled(std::string_view text, const std::string& name) {
+    std::string out(text);
+    for (std::size_t at = 0; (at = out.find("@NAME@", at)) != std::string::npos; at += name.size())
+        out.replace(at, 6, name);
+    return out;
+}
+
+host::Result<void> write_files(const fs::path& folder, const std::string& name, bool firmware) {
+    for (const TemplateFile& file : template_files()) {
+        if (file.firmware && !firmware) continue;
+        const bool other = file.path == "compose.yaml" && !firmware;
+        const fs::path path = folder / file.path;
+        std::error_code error;
+        fs::create_directories(path.parent_path(), error);
+        if (error)
+            return host::failure(ErrorCode::AccessFailed, "cannot make {}: {}", path.parent_path().string(),
+                                 error.message());
+        TRY(host::write_text(path, filled(other ? web_compose() : file.text, name)));
+        if (file.executable) fs::permissions(path, fs::perms(0755), error);
+    }
+    return {};
+}
+
+}  // namespace
+
+Done run_new(const Invocation& invocation) {
+    const std::string kind = invocation.text("--template", "web-firmware");
+    if (kind != "web-firmware" && kind != "web")
+        return wrong_usage(fmt::format("unknown template \"{}\": web-firmware and web are there", kind));
+    const fs::path folder = invocation.arguments[0];
+    const std::string name = normalised_project_name(fs::absolute(folder).lexically_normal().filename().string());
+    if (name.empty()) return wrong_usage(fmt::format("\"{}\" gives no project name", invocation.arguments[0]));
+    std::error_code ignored;
+    if (fs::symlink_status(folder, ignored).type() != fs::file_type::not_found)
+        return std::unexpected(Failure(
+            host::Error(ErrorCode::InvalidArgument, fmt::format("directory {} already exists", folder.string()))));
+    if (auto written = write_files(folder, name, kind == "web-firmware"); !written) {
+        fs::remove_all(folder, ignored);
+        return std::unexpected(Failure(written.error()));
+    }
+    if (invocation.json())
+        print(fmt::format("{{\"directory\":{},\"template\":{}}}", json_text(folder.string()), json_text(kind)));
+    else
+        print(fmt::format("Created in '{}'\n\nNow run:\n  cd {}\n  topo deploy --target USER@BOARD\n",
+                          printable(folder.string(), LineEnds::Replace), shell_quoted(folder.string())));
+    return 0;
+}
+
+}  // namespace talpa::topo

@@ -1,0 +1,237 @@
+#include "topo/deploy/apply.h"
+
+#include <algorithm>
+#include <set>
+
+#include "topo/deploy/health_gate.h"
+#include "topo/system/log.h"
+#include "topo/system/text.h"
+
+namespace talpa::topo {
+namespace {
+
+constexpr Milliseconds kStart(120'000);
+constexpr std::string_view kAside = "topo-old-";
+
+std::string advice_for(const std::string& said) {
+    if (said.find("address already in use") != std::string::npos || said.find("port is already allocated") != std::string::npos)
+        return "another program has that port: stop it, or publish another port";
+    if (said.find("setrlimit") != std::string::npos || said.find("rlimit") != std::string::npos)
+        return "the engine may not raise limits here: set default_ulimits in /etc/containers/containers.conf of the target";
+    if (said.find("hybrid mode") != std::string::npos) return "crun cannot run on a hybrid cgroup tree: unmount /sys/fs/cgroup/unified of the target, or use runc";
+    if (said.find("unknown runtime") != std::string::npos || said.find("Unknown runtime") != std::string::npos)
+        return "register it with the engine: dockerd --add-runtime io.containerd.remoteproc.v1=/usr/local/bin/remoteproc-runtime";
+    if (said.find("No space left") != std::string::npos) return "the target's disk is full: topo prune";
+    return {};
+}
+
+class Applying {
+  public:
+    Applying(const Engine& engine, const ApplyOptions& options, const ApplyEvents& events) : engine_(engine), options_(options), events_(events) {}
+
+    host::Result<void> run(const ApplyPlan& plan) {
+        auto result = steps(plan);
+        if (result) return finish();
+        if (!options_.roll_back) return std::unexpected(std::move(result.error()));
+        return std::unexpected(undone(std::move(result.error())));
+    }
+
+  private:
+    host::Result<void> steps(const ApplyPlan& plan) {
+        for (const Resource& resource : plan.resources) TRY(make(resource));
+        if (options_.remove_orphans) TRY(remove_containers(engine_, plan.orphans, events_));
+        // A name may be wanted more than once at a time: what must go goes first (a port may move between services).
+        for (const Step& step : plan.steps)
+            if (step.act == Act::Remove) TRY(remove_containers(engine_, {*step.existing}, events_));
+        for (const Step& step : plan.steps)
+            if (step.act == Act::Replace) TRY(put_aside(*step.existing));
+        std::vector<Desired> watched;
+        for (const Step& step : plan.steps) {
+            if (step.act == Act::Remove) continue;
+            for (const Dependency& dependency : step.desired.depends_on)
+                for (const Step& other : plan.steps)
+                    if (other.act != Act::Remove && other.desired.service == dependency.service)
+                        TRY(host::with_context(wait_for_dependency(engine_, other.desired.name, dependency, other.desired.healthcheck, options_.wait), fmt::format("starting {}", step.desired.name)));
+            TRY(one(step));
+            watched.push_back(step.desired);
+        }
+        return wait_until_good(engine_, watched, options_.wait);
+    }
+
+    host::Result<void> make(const Resource& resource) {
+        TRY_ASSIGN(const bool there, engine_.exists(resource.kind, resource.name));
+        if (there) return {};
+        if (resource.external)
+            return host::failure(ErrorCode::NotFound, "the {} {} is declared external and is not on the target", resource.kind, resource.name);
+        TRY(engine_.run(resource.words, kStart));
+        events_(resource.name, "Created");
+        return {};
+    }
+
+    host::Result<void> put_aside(const Container& old) {
+        const std::string aside = std::string(kAside) + old.name;
+        (void)engine_.run({"rm", "--force", aside}, kStart, Engine::Check::Nothing);
+        if (old.state == "running") {
+            TRY(engine_.run({"stop", old.id}, kStart));
+            stopped_.insert(old.id);
+        }
+        TRY(engine_.run({"rename", old.id, aside}, kStart));
+        aside_.push_back(old);
+        return {};
+    }
+
+    host::Result<void> one(const Step& step) {
+        const Desired& d = step.desired;
+        switch (step.act) {
+            case Act::Keep:
+                events_(d.name, "Running");
+                return {};
+            case Act::Start:
+                TRY(engine_.run({"start", d.name}, kStart));
+                events_(d.name, "Started");
+                return {};
+            case Act::Create:
+            case Act::Replace:
+                break;
+            case Act::Remove:
+                return {};
+        }
+        made_.push_back(d.name);
+        TRY_ASSIGN(const Outcome ran, engine_.run(d.words, kStart, Engine::Check::Nothing));
+        if (!ran.ok()) {
+            const std::string said = printable(trimmed(ran.err), LineEnds::Replace);
+            return std::unexpected(host::Error(ErrorCode::AccessFailed,
+                                               ran.timed_out ? fmt::format("starting {} did not end within {} s", d.name, kStart.count() / 1000)
+                                                             : fmt::format("starting {} failed (exit status {}): {}", d.name, ran.status, said),
+                                               advice_for(said)));
+        }
+        for (const auto& words : d.afterwards) TRY(engine_.run(words, kStart));
+        events_(d.name, step.act == Act::Create ? "Started" : "Recreated");
+        return {};
+    }
+
+    // All is well: what was kept aside may go.
+    host::Result<void> finish() {
+        for (const Container& old : aside_) (void)engine_.run({"rm", "--force", old.id}, kStart, Engine::Check::Nothing);
+        return {};
+    }
+
+    // Back to what ran before; the error tells what could not be undone.
+    host::Error undone(host::Error error) {
+        const InterruptShield shield;
+        std::vector<std::string> trouble, restored;
+        for (auto name = made_.rbegin(); name != made_.rend(); ++name) {
+            const auto removed = engine_.run({"rm", "--force", *name}, kStart, Engine::Check::Nothing);
+            if ((!removed || !removed->ok()) && !gone(*name)) trouble.push_back(fmt::format("{} (new) is still there", *name));
+        }
+        for (const Container& old : aside_) {
+            const auto renamed = engine_.run({"rename", old.id, old.name}, kStart, Engine::Check::Nothing);
+            const bool named = renamed && renamed->ok();
+            bool started = true;
+            if (stopped_.contains(old.id)) {
+                const auto ran = engine_.run({"start", old.id}, kStart, Engine::Check::Nothing);
+                started = ran && ran->ok();
+            }
+            if (named && started) {
+                restored.push_back(old.name);
+                events_(old.name, "Restored");
+            } else {
+                trouble.push_back(fmt::format("{} (old) {}", old.name, named ? "did not start again" : "is still called " + std::string(kAside) + old.name));
+            }
+        }
+        if (!restored.empty()) error.message += fmt::format("; the old containers run again: {}", joined(restored, ", "));
+        if (restored.empty() && trouble.empty() && !made_.empty()) error.message += fmt::format("; what had been started was removed: {}", joined(made_, ", "));
+        if (!trouble.empty()) error.message += fmt::format("; NOT undone on {}: {}", engine_.target().is_local() ? "this machine" : engine_.target().destination().uri(), joined(trouble, ", "));
+        return error;
+    }
+
+    [[nodiscard]] bool gone(const std::string& name) const {
+        const auto asked = engine_.run({"inspect", "--type", "container", name}, kStart, Engine::Check::Nothing);
+        return asked && asked->status != 0;
+    }
+
+    const Engine& engine_;
+    const ApplyOptions& options_;
+    const ApplyEvents& events_;
+    std::vector<Container> aside_;
+    std::set<std::string> stopped_;
+    std::vector<std::string> made_;
+};
+
+}  // namespace
+
+std::string_view name_of(Act act) {
+    switch (act) {
+        case Act::Keep:
+            return "keep";
+        case Act::Start:
+            return "start";
+        case Act::Create:
+            return "create";
+        case Act::Replace:
+            return "replace";
+        case Act::Remove:
+            return "remove";
+    }
+    return "keep";
+}
+
+ApplyPlan plan_apply(std::vector<Desired> desired, const std::vector<Container>& existing, std::vector<Resource> resources, const ApplyOptions& options) {
+    ApplyPlan plan;
+    plan.resources = std::move(resources);
+    std::set<std::string> services, taken;
+    for (const Desired& d : desired) services.insert(d.service);
+    for (Desired& d : desired) {
+        Step step;
+        const auto found = std::find_if(existing.begin(), existing.end(), [&](const Container& c) { return !c.oneoff && (c.name == d.name || (c.service == d.service && c.number == d.number)); });
+        if (found == existing.end()) {
+            step.act = Act::Create;
+        } else {
+            step.existing = *found;
+            taken.insert(found->id);
+            const bool changed = found->hash != d.hash || (!found->image_id.empty() && found->image_id != d.image_id);
+            const bool replace = options.recreate == Recreate::Always || (options.recreate == Recreate::Changed && changed);
+            step.act = replace ? Act::Replace : found->state == "running" ? Act::Keep : Act::Start;
+        }
+        step.desired = std::move(d);
+        plan.steps.push_back(std::move(step));
+    }
+    for (const Container& c : existing) {
+        if (taken.contains(c.id) || c.oneoff || c.name.starts_with(kAside)) continue;
+        if (services.contains(c.service)) {  // a higher number than scale wants
+            Step step;
+            step.act = Act::Remove;
+            step.existing = c;
+            plan.steps.push_back(std::move(step));
+        } else {
+            plan.orphans.push_back(c);
+        }
+    }
+    return plan;
+}
+
+host::Result<void> apply(const Engine& engine, const ApplyPlan& plan, const ApplyOptions& options, const ApplyEvents& events) {
+    return Applying(engine, options, events).run(plan);
+}
+
+host::Result<void> stop_containers(const Engine& engine, const std::vector<Container>& containers, const ApplyEvents& events) {
+    std::vector<std::string> words = {"stop"}, names;
+    for (const Container& c : containers)
+        if (c.state == "running" || c.state == "restarting" || c.state == "paused") words.push_back(c.id), names.push_back(c.name);
+    if (names.empty()) return {};
+    TRY(engine.run(words, kStart));
+    for (const std::string& name : names) events(name, "Stopped");
+    return {};
+}
+
+host::Result<void> remove_containers(const Engine& engine, const std::vector<Container>& containers, const ApplyEvents& events) {
+    if (containers.empty()) return {};
+    TRY(stop_containers(engine, containers, events));
+    std::vector<std::string> words = {"rm", "--force"};
+    for (const Container& c : containers) words.push_back(c.id);
+    TRY(engine.run(words, kStart));
+    for (const Container& c : containers) events(c.name, "Removed");
+    return {};
+}
+
+}  // namespace talpa::topo

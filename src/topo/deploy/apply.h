@@ -1,0 +1,51 @@
+// Brings the containers of a target to what is desired, without Compose: what has not changed stays, what has is replaced,
+// with the old one kept aside until the new ones are known to be good. Whatever goes wrong, nothing half-deployed stays
+// without being named.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "topo/deploy/desired.h"
+
+namespace talpa::topo {
+
+enum class Recreate { Changed, Always, Never };
+
+enum class Act { Keep, Start, Create, Replace, Remove };
+[[nodiscard]] std::string_view name_of(Act act);
+
+struct Step {
+    Act act = Act::Keep;
+    Desired desired;                    ///< not for Remove
+    std::optional<Container> existing;  ///< not for Create
+};
+
+struct ApplyPlan {
+    std::vector<Step> steps;
+    std::vector<Container> orphans;  ///< of services that are no longer in the file
+    std::vector<Resource> resources;
+};
+
+struct ApplyOptions {
+    Recreate recreate = Recreate::Changed;
+    bool remove_orphans = false;
+    Milliseconds wait{30'000};  ///< the health gate; 0: none
+    bool roll_back = true;
+};
+
+[[nodiscard]] ApplyPlan plan_apply(std::vector<Desired> desired, const std::vector<Container>& existing, std::vector<Resource> resources, const ApplyOptions& options);
+
+/// What happens to which container: "Created", "Started", "Recreated", "Running", "Healthy", "Removed", "Restored".
+using ApplyEvents = std::function<void(const std::string& container, std::string_view what)>;
+
+/// Carries it out, waits until all are healthy, and then removes what was kept aside; otherwise puts the old containers
+/// back. The error says what happened and what is running now.
+[[nodiscard]] host::Result<void> apply(const Engine& engine, const ApplyPlan& plan, const ApplyOptions& options, const ApplyEvents& events);
+
+/// Stops or starts in dependency order (as the containers' services stand in `order`).
+[[nodiscard]] host::Result<void> stop_containers(const Engine& engine, const std::vector<Container>& containers, const ApplyEvents& events);
+[[nodiscard]] host::Result<void> remove_containers(const Engine& engine, const std::vector<Container>& containers, const ApplyEvents& events);
+
+}  // namespace talpa::topo

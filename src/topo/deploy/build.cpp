@@ -1,0 +1,234 @@
+#include "topo/deploy/build.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include <algorithm>
+#include <set>
+
+#include "base/host/file.h"
+#include "topo/deploy/desired.h"
+#include "topo/system/log.h"
+#include "topo/system/text.h"
+
+namespace talpa::topo {
+namespace {
+
+using Words = std::vector<std::string>;
+
+void add(Words& words, std::string flag, std::string value) {
+    words.push_back(std::move(flag));
+    words.push_back(std::move(value));
+}
+
+// Names of images that other services copy from, as this engine finds them.
+std::string image_reference(const Project& project, const Service& service, EngineKind kind) {
+    return startable_name(kind, project.image_of(service));
+}
+
+struct TemporaryFile {
+    std::filesystem::path path;
+    ~TemporaryFile() {
+        std::error_code ignored;
+        if (!path.empty()) std::filesystem::remove(path, ignored);
+    }
+};
+
+host::Result<void> build_one(const Project& project, const Service& service, const Engine& host, const Builder& builder,
+                             const std::string& platform) {
+    const Build& build = *service.build;
+    TemporaryFile inline_file;
+    if (!build.dockerfile_inline.empty()) {
+        std::string name = (std::filesystem::temp_directory_path() / "topo-dockerfile-XXXXXX").string();
+        const int fd = ::mkstemp(name.data());
+        if (fd < 0)
+            return host::failure(ErrorCode::AccessFailed, "cannot make a temporary file in {}",
+                                 std::filesystem::temp_directory_path().string());
+        ::close(fd);
+        inline_file.path = name;
+        TRY(host::write_text(inline_file.path, build.dockerfile_inline));
+    }
+    // A builder without --build-context finds the image of a context by its name: COPY --from=NAME.
+    Words lent;
+    if (!builder.contexts)
+        for (const auto& [context, source] : build.additional_contexts) {
+            if (!source.starts_with("service:"))
+                return host::failure(
+                    ErrorCode::NotSupported,
+                    "service \"{}\": the build context \"{}\" needs buildx, which this Docker does not have",
+                    service.name, context);
+            TRY(host.tag(image_reference(project, *project.find(source.substr(8)), builder.kind), context));
+            lent.push_back(context);
+        }
+    Command command = host.command(build_words(project, service, builder, platform, inline_file.path.string()));
+    if (builder.kind == EngineKind::Docker)
+        command.environment.emplace_back("DOCKER_BUILDKIT", builder.buildkit ? "1" : "0");
+    command.folder = project.folder;
+    const auto ran =
+        pass_through(command, logging().format == Format::Json ? Output::ErrorsOnly : Output::ErrorsToOutput);
+    for (const std::string& name : lent)
+        (void)host.run({"rmi", "--no-prune", name}, Milliseconds(30'000), Engine::Check::Nothing);
+    if (!ran) return std::unexpected(ran.error());
+    if (ran->status != 0)
+        return host::failure(ErrorCode::AccessFailed, "building the image of service \"{}\" failed (exit status {})",
+                             service.name, ran->status);
+    for (const std::string& tag : build.tags) TRY(host.tag(image_reference(project, service, builder.kind), tag));
+    return {};
+}
+
+// An image without a build: here, or else to be pulled.
+host::Result<void> pull_one(const Project& project, const Service& service, const Engine& host,
+                            const std::string& platform) {
+    TRY_ASSIGN(const std::vector<Image> here, host.images({project.image_of(service)}));
+    if (!here.empty() && service.pull_policy != "always") return {};
+    if (service.pull_policy == "never")
+        return host::failure(ErrorCode::NotFound,
+                             "the image {} of service \"{}\" is not on this machine, and its pull_policy is never",
+                             service.image, service.name);
+    Words words = {"pull"};
+    if (!platform.empty()) add(words, "--platform", platform);
+    words.push_back(service.image);
+    TRY_ASSIGN(const Outcome ran,
+               pass_through(host.command(words),
+                            logging().format == Format::Json ? Output::ErrorsOnly : Output::ErrorsToOutput));
+    if (ran.status == 0) return {};
+    return std::unexpected(
+        host::Error(ErrorCode::AccessFailed,
+                    fmt::format("the image {} of service \"{}\" is not on this machine and could not be pulled",
+                                service.image, service.name),
+                    "without a network, load it from a file: " + std::string(name_of(host.kind())) + " load -i FILE"));
+}
+
+}  // namespace
+
+host::Result<Builder> find_builder(const Engine& host) {
+    Builder builder;
+    builder.kind = host.kind();
+    if (host.kind() == EngineKind::Podman) {
+        builder.contexts = true;
+        return builder;
+    }
+    TRY_ASSIGN(const Outcome buildx, host.run({"buildx", "version"}, Milliseconds(10'000), Engine::Check::Nothing));
+    builder.contexts = buildx.ok();
+    if (buildx.ok()) return builder;
+    TRY_ASSIGN(const Outcome client,
+               host.run({"version", "--format", "{{.Client.Version}}"}, Milliseconds(10'000), Engine::Check::Nothing));
+    builder.buildkit = client.ok() && std::atoi(client.out.c_str()) < 23;
+    return builder;
+}
+
+std::string build_platform(const Service& service, const EngineInfo& target) {
+    const std::string wanted = service.platform;
+    if (target.architecture.empty()) return wanted;
+    const std::vector<std::string> parts = split(wanted, "/");
+    if (parts.size() >= 2 && parts[1] == target.architecture) return wanted;
+    return (target.os.empty() ? "linux" : target.os) + "/" + target.architecture;
+}
+
+std::vector<std::string> build_words(const Project& project, const Service& service, const Builder& builder,
+                                     const std::string& platform, const std::string& dockerfile_inline) {
+    const Build& build = *service.build;
+    Words words = {"build"};
+    if (!platform.empty()) add(words, "--platform", platform);
+    if (!build.target.empty()) add(words, "--target", build.target);
+    const bool url = build.context.find("://") != std::string::npos;
+    if (!dockerfile_inline.empty())
+        add(words, "--file", dockerfile_inline);
+    else
+        add(words, "--file",
+            url || build.dockerfile.starts_with('/') ? build.dockerfile : build.context + "/" + build.dockerfile);
+    for (const auto& [name, value] : build.args) add(words, "--build-arg", name + "=" + value);
+    for (const auto& [name, value] : build.labels) add(words, "--label", name + "=" + value);
+    for (const auto& [name, value] : build.extra_hosts) add(words, "--add-host", name + ":" + value);
+    if (!build.network.empty()) add(words, "--network", build.network);
+    if (build.no_cache) words.emplace_back("--no-cache");
+    // Podman takes --cache-from for names of repositories only, and would refuse the tags that Compose files have.
+    if (builder.kind == EngineKind::Docker)
+        for (const std::string& source : build.cache_from)
+            if (builder.contexts || source.find('=') == std::string::npos) add(words, "--cache-from", source);
+    if (builder.contexts)
+        for (const auto& [name, source] : build.additional_contexts) {
+            std::string place = source;
+            if (source.starts_with("service:"))
+                place = (builder.kind == EngineKind::Podman ? "container-image://" : "docker-image://") +
+                        image_reference(project, *project.find(source.substr(8)), builder.kind);
+            add(words, "--build-context", name + "=" + place);
+        }
+    add(words, "--tag", project.image_of(service));
+    if (logging().least > Level::Info) words.emplace_back("--quiet");
+    words.push_back(build.context);
+    return words;
+}
+
+host::Result<std::vector<const Service*>> in_build_order(const Project& project) {
+    std::vector<const Service*> order;
+    std::set<std::string> done;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (const Service& service : project.services) {
+            if (!service.build || done.contains(service.name)) continue;
+            const bool ready = std::all_of(service.build->additional_contexts.begin(),
+                                           service.build->additional_contexts.end(), [&](const auto& context) {
+                                               const Service* other = context.second.starts_with("service:")
+                                                                          ? project.find(context.second.substr(8))
+                                                                          : nullptr;
+                                               return other == nullptr || !other->build || done.contains(other->name);
+                                           });
+            if (!ready) continue;
+            done.insert(service.name);
+            order.push_back(&service);
+            moved = true;
+        }
+    }
+    for (const Service& service : project.services)
+        if (service.build && !done.contains(service.name))
+            return host::failure(ErrorCode::InvalidArgument, "the build contexts of service \"{}\" lead back to itself",
+                                 service.name);
+    return order;
+}
+
+host::Result<std::map<std::string, Image>> make_images(const Project& project, const Engine& host,
+                                                       const EngineInfo& target) {
+    TRY_ASSIGN(const auto order, in_build_order(project));
+    std::map<std::string, std::string> platforms;
+    for (const Service& service : project.services) {
+        platforms[service.name] = build_platform(service, target);
+        if (platforms[service.name] != service.platform && !service.platform.empty())
+            info(fmt::format("service \"{}\" is {}, the target is {}: built for the target", service.name,
+                             service.platform, platforms[service.name]));
+    }
+    if (!order.empty()) {
+        if (logging().format == Format::Plain) header("Build images");
+        TRY_ASSIGN(const Builder builder, find_builder(host));
+        for (const Service* service : order) TRY(build_one(project, *service, host, builder, platforms[service->name]));
+    }
+    bool pulled = false;
+    for (const Service& service : project.services) {
+        if (service.build) continue;
+        if (!pulled && logging().format == Format::Plain) header("Pull images");
+        pulled = true;
+        TRY(pull_one(project, service, host, platforms[service.name]));
+    }
+    std::map<std::string, Image> made;
+    for (const Service& service : project.services) {
+        const std::string name = project.image_of(service);
+        TRY_ASSIGN(const std::vector<Image> found, host.images({name}));
+        if (found.empty())
+            return host::failure(ErrorCode::NotFound, "the image {} of service \"{}\" is not there after the build",
+                                 name, service.name);
+        const Image& image = found.front();
+        // Engines start an image of the wrong architecture with a mere warning, or not at all and say so too late.
+        if (!service.is_firmware() && service.scale > 0 && !target.architecture.empty() &&
+            image.architecture != target.architecture)
+            return std::unexpected(host::Error(
+                ErrorCode::NotSupported,
+                fmt::format("the image {} of service \"{}\" is {}, the target is {}/{}", short_image_name(name),
+                            service.name, image.platform(), target.os, target.architecture),
+                "build it for the target's platform, or deploy to another target"));
+        made[service.name] = image;
+    }
+    return made;
+}
+
+}  // namespace talpa::topo

@@ -1,0 +1,119 @@
+#include "topo/deploy/health_gate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "topo/system/text.h"
+
+namespace talpa::topo {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct State {
+    std::string state, health;
+    int exit_code = 0;
+    bool has_check = false;
+};
+
+// "running|healthy|0|true" of each container, in one session.
+host::Result<std::vector<State>> ask(const Engine& engine, const std::vector<std::string>& names) {
+    const char* health = engine.kind() == EngineKind::Docker ? "{{if .State.Health}}{{.State.Health.Status}}{{end}}|{{.State.ExitCode}}|{{if .Config.Healthcheck}}1{{end}}"
+                                                             : "{{.State.Health.Status}}|{{.State.ExitCode}}|{{if .Config.Healthcheck}}1{{end}}";
+    std::vector<std::string> words = {"inspect", "--type", "container", "--format", std::string("{{.State.Status}}|") + health};
+    words.insert(words.end(), names.begin(), names.end());
+    TRY_ASSIGN(const Outcome outcome, engine.run(words, Milliseconds(30'000)));
+    std::vector<State> states;
+    for (const std::string& line : lines_of(outcome.out)) {
+        const std::vector<std::string> parts = split(line, "|");
+        if (parts.size() == 4) states.push_back({lower(parts[0]), lower(parts[1]), std::atoi(parts[2].c_str()), !parts[3].empty()});
+    }
+    if (states.size() != names.size()) return host::failure(ErrorCode::InvalidArgument, "the engine answered for {} of {} containers", states.size(), names.size());
+    return states;
+}
+
+std::string log_end(const Engine& engine, const std::string& name) {
+    const auto logs = engine.run({"logs", "--tail", "5", name}, Milliseconds(10'000), Engine::Check::Nothing);
+    if (!logs) return {};
+    const std::string text = printable(trimmed(logs->err + logs->out));
+    return text.empty() ? "" : "\nits log ends:\n" + text;
+}
+
+bool port_accepts(const Engine& engine, std::uint16_t port) {
+    // In the target's own tables: an answer over the network would also test firewalls between us.
+    const std::string script = fmt::format("cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ':{:04X} [0-9A-F]*:0000 0A'", port);
+    Command command = engine.target().shell(script);
+    command.timeout = Milliseconds(10'000);
+    const auto outcome = capture(command);
+    return outcome && outcome->ok();
+}
+
+// Has this container shown that it is good? Podman's own checks are run here.
+host::Result<bool> is_good(const Engine& engine, const Desired& d, const State& state, Clock::duration age) {
+    if (state.state == "exited" || state.state == "dead" || state.state == "stopped") {
+        if (state.exit_code == 0) return true;  // a job that is done
+        return host::failure(ErrorCode::InvalidState, "{} ended with status {}{}", d.name, state.exit_code, log_end(engine, d.name));
+    }
+    if (state.state == "restarting") return host::failure(ErrorCode::InvalidState, "{} keeps restarting{}", d.name, log_end(engine, d.name));
+    if (state.state != "running") return false;
+    const bool checked = state.has_check && !(d.healthcheck && d.healthcheck->disabled);
+    if (!checked) {
+        if (age < kSettleTime) return false;
+        return std::all_of(d.ports.begin(), d.ports.end(), [&](const Port& p) { return p.published == 0 || p.protocol != "tcp" || port_accepts(engine, p.published); });
+    }
+    if (state.health == "healthy") return true;
+    if (engine.kind() == EngineKind::Podman) {
+        TRY_ASSIGN(const Outcome ran, engine.run({"healthcheck", "run", d.name}, Milliseconds(60'000), Engine::Check::Nothing));
+        return ran.ok();
+    }
+    if (state.health == "unhealthy") return host::failure(ErrorCode::InvalidState, "{} is unhealthy{}", d.name, log_end(engine, d.name));
+    return false;
+}
+
+}  // namespace
+
+host::Result<void> wait_until_good(const Engine& engine, const std::vector<Desired>& containers, Milliseconds limit) {
+    if (containers.empty() || limit.count() == 0) return {};
+    const auto started = Clock::now();
+    std::vector<Desired> open = containers;
+    for (Milliseconds pause(150);; pause = std::min(pause * 2, Milliseconds(2000))) {
+        std::vector<std::string> names;
+        for (const Desired& d : open) names.push_back(d.name);
+        TRY_ASSIGN(const std::vector<State> states, ask(engine, names));
+        std::vector<Desired> rest;
+        for (std::size_t i = 0; i < open.size(); ++i) {
+            TRY_ASSIGN(const bool good, is_good(engine, open[i], states[i], Clock::now() - started));
+            if (!good) rest.push_back(open[i]);
+        }
+        open = std::move(rest);
+        if (open.empty()) return {};
+        if (interrupted()) return std::unexpected(interruption());
+        if (Clock::now() - started > limit)
+            return host::failure(ErrorCode::Timeout, "{} did not become healthy within {} s{}", open[0].name, limit.count() / 1000, log_end(engine, open[0].name));
+        std::this_thread::sleep_for(pause);
+    }
+}
+
+host::Result<void> wait_for_dependency(const Engine& engine, const std::string& container, const Dependency& dependency, const std::optional<Healthcheck>& check, Milliseconds limit) {
+    if (dependency.condition == Dependency::Condition::Started) return {};
+    if (dependency.condition == Dependency::Condition::Healthy) {
+        Desired d;
+        d.name = container;
+        d.healthcheck = check;
+        return wait_until_good(engine, {d}, limit.count() == 0 ? Milliseconds(60'000) : limit);
+    }
+    const auto end = Clock::now() + (limit.count() == 0 ? Milliseconds(600'000) : std::max(limit, Milliseconds(600'000)));
+    for (;;) {
+        TRY_ASSIGN(const std::vector<State> states, ask(engine, {container}));
+        if (states[0].state == "exited" || states[0].state == "stopped") {
+            if (states[0].exit_code == 0) return {};
+            return host::failure(ErrorCode::InvalidState, "{} ended with status {}{}", container, states[0].exit_code, log_end(engine, container));
+        }
+        if (interrupted()) return std::unexpected(interruption());
+        if (Clock::now() > end) return host::failure(ErrorCode::Timeout, "{} has not ended", container);
+        std::this_thread::sleep_for(Milliseconds(300));
+    }
+}
+
+}  // namespace talpa::topo

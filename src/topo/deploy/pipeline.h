@@ -1,0 +1,62 @@
+// topo deploy for one target, from the file to the running containers (topo spec, section 8.2), and its plan.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "topo/deploy/apply.h"
+#include "topo/deploy/preflight.h"
+#include "topo/deploy/transfer.h"
+#include "topo/project/compose_model.h"
+
+namespace talpa::topo {
+
+struct DeployOptions {
+    std::filesystem::path file;
+    std::vector<std::string> profiles;
+    ApplyOptions apply;
+    bool project_checks = true;
+    bool preflight = true;
+    bool whole_images = false;  ///< --no-registry: save | load
+    std::optional<EngineKind> engine;
+};
+
+/// What happens, for the terminal or as JSON lines.
+class DeployEvents {
+  public:
+    virtual ~DeployEvents() = default;
+    virtual void stage(std::string_view title) = 0;
+    virtual void note(std::string_view text) = 0;
+    virtual void container(const std::string& name, std::string_view what) = 0;
+    virtual void transfer(const TransferProgress& progress) = 0;
+    virtual void transfer_done(const TransferPlan& plan) = 0;
+};
+
+struct DeployPlan {
+    Project project;
+    std::vector<std::string> build, pull;     ///< services
+    TransferPlan transfer;                    ///< as far as images are here already
+    std::vector<std::string> unknown_images;  ///< not built yet, so nothing is known of them
+    ApplyPlan apply;
+    std::vector<PreflightFinding> findings;
+};
+
+/// A project for a target: loaded with TOPO_TARGET and TOPO_TARGET_HOSTNAME set, and checked.
+[[nodiscard]] host::Result<Project> load_for_target(const DeployOptions& options, const Target& target);
+
+/// The engine of a target: the one that was asked for, or the first that works.
+[[nodiscard]] host::Result<Engine> engine_of(const Target& target, const std::optional<EngineKind>& wanted);
+
+[[nodiscard]] host::Result<DeployPlan> plan_deploy(const DeployOptions& options, const Target& target);
+
+/// Does it. Returns the project, for the success message.
+[[nodiscard]] host::Result<Project> deploy(const DeployOptions& options, const Target& target, DeployEvents& events);
+
+/// Back to the deployment before this one.
+[[nodiscard]] host::Result<void> rollback(const Project& project, const Engine& engine, const ApplyOptions& options,
+                                          DeployEvents& events);
+
+/// The message of section 8.2 e.
+[[nodiscard]] std::string success_message(const Project& project, const std::string& file);
+
+}  // namespace talpa::topo

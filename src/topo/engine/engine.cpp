@@ -1,0 +1,151 @@
+#include "topo/engine/engine.h"
+
+#include "topo/system/text.h"
+
+namespace talpa::topo {
+namespace {
+
+constexpr Milliseconds kQuestion(30'000);
+
+std::string one_line(std::string_view text) {
+    return printable(trimmed(text), LineEnds::Replace);
+}
+
+}  // namespace
+
+std::string_view name_of(EngineKind kind) {
+    return kind == EngineKind::Docker ? "docker" : "podman";
+}
+
+std::string Container::processing_domain() const {
+    return runtime.find("remoteproc") != std::string::npos && !trimmed(remote_processor).empty()
+               ? std::string(trimmed(remote_processor))
+               : "Linux Host";
+}
+
+std::string Image::platform() const {
+    return os + "/" + architecture + (variant.empty() ? "" : "/" + variant);
+}
+
+std::string platform_architecture(std::string_view architecture) {
+    constexpr std::pair<const char*, const char*> kNames[] = {
+        {"aarch64", "arm64"}, {"x86_64", "amd64"}, {"armv7l", "arm"}, {"armhf", "arm"}, {"i686", "386"}};
+    for (const auto& [from, to] : kNames)
+        if (architecture == from) return to;
+    return std::string(architecture);
+}
+
+std::string short_image_name(std::string_view name) {
+    for (const std::string_view start : {"localhost/", "docker.io/library/", "docker.io/"})
+        if (name.starts_with(start)) return std::string(name.substr(start.size()));
+    return std::string(name);
+}
+
+host::Result<Engine> Engine::find(const Target& target) {
+    std::string tried;
+    // Without a login shell, as every later call: an engine that only a profile puts on PATH is not found here either.
+    const std::string script =
+        "for e in docker podman; do command -v $e >/dev/null 2>&1 || { echo \"$e: not installed\"; continue; }; "
+        "m=$($e info 2>&1 >/dev/null </dev/null) && { echo \"ok $e\"; exit 0; }; echo \"$e: $m\"; done; exit 3";
+    Command command = target.shell(script);
+    command.timeout = kQuestion;
+    TRY_ASSIGN(const Outcome outcome, capture(command));
+    for (const std::string& line : lines_of(outcome.out)) {
+        if (line == "ok docker") return Engine(EngineKind::Docker, target);
+        if (line == "ok podman") return Engine(EngineKind::Podman, target);
+        if (!line.empty() && tried.size() < 600)
+            tried += (tried.empty() ? "" : "; ") + printable(line, LineEnds::Replace);
+    }
+    const std::string where = target.is_local() ? "this machine" : target.destination().uri();
+    if (outcome.timed_out)
+        return host::failure(ErrorCode::Timeout, "the container engine of {} does not answer", where);
+    if (tried.empty()) tried = one_line(outcome.err);
+    return std::unexpected(host::Error(ErrorCode::NotFound,
+                                       fmt::format("no container engine works on {}: {}", where, tried),
+                                       "start it (systemctl start docker), or install one: apt-get install podman"));
+}
+
+Command Engine::command(const std::vector<std::string>& words, bool terminal) const {
+    std::vector<std::string> argv = {std::string(name_of(kind_))};
+    argv.insert(argv.end(), words.begin(), words.end());
+    return target_.command(argv, terminal);
+}
+
+host::Result<Outcome> Engine::run(const std::vector<std::string>& words, Milliseconds timeout, Check check) const {
+    std::vector<std::string> argv = {std::string(name_of(kind_))};
+    argv.insert(argv.end(), words.begin(), words.end());
+    TRY_ASSIGN(Outcome outcome, target_.capture(argv, timeout));
+    if (check == Check::Nothing || outcome.ok()) return outcome;
+    const std::string what = fmt::format("{} {}", name_of(kind_), words.empty() ? "" : words[0]);
+    if (outcome.timed_out)
+        return host::failure(ErrorCode::Timeout, "`{}` did not end within {} s", what, timeout.count() / 1000);
+    return host::failure(ErrorCode::AccessFailed, "`{}` failed with exit status {}: {}", what, outcome.status,
+                         one_line(outcome.err.empty() ? outcome.out : outcome.err));
+}
+
+host::Result<EngineInfo> Engine::info() const {
+    TRY_ASSIGN(const Outcome outcome,
+               run({"info", "--format", kind_ == EngineKind::Docker ? "{{json .}}" : "json"}, kQuestion));
+    return parse_info(kind_, outcome.out);
+}
+
+host::Result<std::vector<Container>> Engine::containers(const std::string& project) const {
+    const std::string engine(name_of(kind_));
+    const std::string filter = shell_quoted(fmt::format("label={}={}", kLabelProject, project));
+    // One session for both: the states as the engine words them, and everything else.
+    const std::string script = fmt::format(
+        "{0} ps -a --no-trunc --filter {1} --format '{{{{.ID}}}}|{{{{.Status}}}}' || exit 1\necho ---\nids=$({0} ps "
+        "-aq --no-trunc --filter {1}) || exit 1\n"
+        "if [ -n \"$ids\" ]; then {0} inspect --type container $ids; else echo '[]'; fi",
+        engine, filter);
+    Command command = target_.shell(script);
+    command.timeout = kQuestion;
+    TRY_ASSIGN(const Outcome outcome, capture(command));
+    if (!outcome.ok())
+        return host::failure(ErrorCode::AccessFailed, "cannot list the containers: {}",
+                             outcome.timed_out ? "timed out" : one_line(outcome.err));
+    const std::size_t cut = outcome.out.find("---\n");
+    if (cut == std::string::npos)
+        return host::failure(ErrorCode::InvalidArgument, "{} answered something that is no list of containers", engine);
+    return parse_containers(kind_, outcome.out.substr(cut + 4), outcome.out.substr(0, cut));
+}
+
+host::Result<std::vector<Image>> Engine::inspect_images(const std::string& script) const {
+    Command command = target_.shell(script);
+    command.timeout = kQuestion;
+    TRY_ASSIGN(const Outcome outcome, capture(command));
+    if (!outcome.ok())
+        return host::failure(ErrorCode::AccessFailed, "cannot list the images: {}",
+                             outcome.timed_out ? "timed out" : one_line(outcome.err));
+    return parse_images(outcome.out);
+}
+
+host::Result<std::vector<Image>> Engine::images(const std::vector<std::string>& names) const {
+    if (names.empty()) return std::vector<Image>{};
+    // `inspect` of several stops at none, but fails when one is missing: what it found is on standard output all the
+    // same.
+    const std::string script =
+        fmt::format("{} image inspect {} 2>/dev/null || true", name_of(kind_), shell_quoted(names));
+    return inspect_images(script);
+}
+
+host::Result<std::vector<Image>> Engine::all_images() const {
+    return inspect_images(
+        fmt::format("ids=$({0} images -aq --no-trunc | sort -u) || exit 1; if [ -n \"$ids\" ]; then {0} image inspect "
+                    "$ids; else echo '[]'; fi",
+                    name_of(kind_)));
+}
+
+host::Result<bool> Engine::exists(const char* kind, const std::string& name) const {
+    TRY_ASSIGN(const Outcome outcome, run({kind, "inspect", name}, kQuestion, Check::Nothing));
+    if (outcome.timed_out)
+        return host::failure(ErrorCode::Timeout, "`{} {} inspect` does not end", name_of(kind_), kind);
+    return outcome.ok();
+}
+
+host::Result<void> Engine::tag(const std::string& from, const std::string& to) const {
+    TRY(run({"tag", from, to}, kQuestion));
+    return {};
+}
+
+}  // namespace talpa::topo

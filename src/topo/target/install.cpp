@@ -1,0 +1,272 @@
+#include "topo/target/install.h"
+
+#include <cstdlib>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+
+#include "base/host/file.h"
+#include "topo/system/download.h"
+#include "topo/system/log.h"
+#include "topo/system/sha256.h"
+#include "topo/system/text.h"
+#include "topo/target/probe.h"
+
+namespace talpa::topo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kServer = "https://artifacts.tools.arm.com/remoteproc-runtime/";
+constexpr std::array<const char*, 2> kBinaries = {"remoteproc-runtime", "containerd-shim-remoteproc-v1"};
+constexpr Milliseconds kDownload(120'000);
+
+std::optional<std::array<int, 3>> version_numbers(std::string_view text) {
+    std::array<int, 3> n{};
+    for (std::size_t i = 0; i < 3; ++i) {
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n[i]);
+        if (error != std::errc()) return std::nullopt;
+        text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+        if (i < 2) {
+            if (!text.starts_with('.')) return std::nullopt;
+            text.remove_prefix(1);
+        }
+    }
+    return text.empty() ? std::optional(n) : std::nullopt;
+}
+
+std::string architecture_of(std::string_view machine) {
+    if (machine == "aarch64" || machine == "arm64") return "arm64";
+    if (machine == "x86_64") return "amd64";
+    if (machine.starts_with("armv7") || machine == "armhf") return "arm";
+    return std::string(machine);
+}
+
+struct Facts {
+    std::string architecture, home, path;
+    std::map<std::string, std::string> present;  // binary -> folder
+};
+
+host::Result<Facts> ask(const Target& target) {
+    std::vector<ProbeCheck> checks = {{"machine", "uname -m"}, {"home", "echo \"$HOME\""}, {"path", "echo \"$PATH\""}};
+    for (const char* name : kBinaries) checks.push_back({name, fmt::format("command -v {}", name)});
+    TRY_ASSIGN(const ProbeAnswers answers, probe(target, checks, Milliseconds(40'000)));
+    const auto text = [&](const char* name) {
+        const auto it = answers.find(name);
+        return it == answers.end() || !it->second.ok() ? std::string() : std::string(trimmed(it->second.out));
+    };
+    Facts facts;
+    facts.architecture = architecture_of(text("machine"));
+    facts.home = text("home");
+    facts.path = text("path");
+    if (facts.architecture.empty())
+        return host::failure(ErrorCode::AccessFailed, "the target does not say what machine it is (uname -m)");
+    for (const char* name : kBinaries)
+        if (const std::string path = text(name); path.starts_with('/'))
+            facts.present[name] = fs::path(path).parent_path().string();
+    return facts;
+}
+
+host::Result<fs::path> fetch(const std::string& architecture, const fs::path& folder) {
+    TRY_ASSIGN(const std::string index, download(kServer, kDownload));
+    const std::string version = newest_version(index);
+    if (version.empty()) return host::failure(ErrorCode::NotFound, "no release is listed at {}", kServer);
+    const std::string name = fmt::format("remoteproc-runtime_{}_linux_{}.tar.gz", version, architecture);
+    TRY_ASSIGN(const std::string bytes, download(kServer + version + "/" + name, kDownload, 256 << 20));
+    info(fmt::format("fetched {} (sha256 {})", name, sha256_hex(bytes)));
+    TRY(host::write_text(folder / name, bytes));
+    return folder / name;
+}
+
+enum class Put { Done, Refused };
+
+host::Result<Put> put(const Target& target, const std::string& folder, const Binary& binary) {
+    // A temporary name and a rename: a binary that runs can be replaced, and nobody sees half of one.
+    const std::string script = fmt::format(
+        "d={}; n={}; mkdir -p \"$d\" && t=\"$d/.$n.topo-new\" && cat > \"$t\" && chmod 0755 \"$t\" && mv -f \"$t\" "
+        "\"$d/$n\" || {{ s=$?; rm -f \"$t\"; exit $s; }}",
+        shell_quoted(folder), shell_quoted(binary.name));
+    Command command = target.shell(script);
+    command.input = binary.bytes;
+    TRY_ASSIGN(const Outcome outcome, capture(command));
+    if (outcome.ok()) return Put::Done;
+    const std::string said = lower(outcome.err);
+    // Only what the target's own shell says counts here; ssh's failures have status 255.
+    const bool refused = outcome.status != 255 && (said.find("permission denied") != std::string::npos ||
+                                                   said.find("cannot create") != std::string::npos ||
+                                                   said.find("read-only") != std::string::npos);
+    if (refused) return Put::Refused;
+    return host::failure(ErrorCode::AccessFailed, "installing {} into {} failed (exit status {}): {}", binary.name,
+                         folder, outcome.status, printable(trimmed(outcome.err), LineEnds::Replace));
+}
+
+}  // namespace
+
+std::optional<fs::path> bundled_archive(const std::string& architecture) {
+    std::error_code error;
+    const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+    const std::string ending = fmt::format("_linux_{}.tar.gz", architecture);
+    for (const fs::path& folder : {program, program / ".." / "share" / "topo"})
+        for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+            const std::string name = it->path().filename().string();
+            if (name.starts_with("remoteproc-runtime") && name.ends_with(ending)) return it->path();
+        }
+    return std::nullopt;
+}
+
+std::string newest_version(const std::string& page) {
+    std::string newest;
+    std::array<int, 3> best{-1, 0, 0};
+    for (std::size_t at = 0; (at = page.find("href=\"", at)) != std::string::npos;) {
+        at += 6;
+        const std::size_t end = page.find('"', at);
+        if (end == std::string::npos) break;
+        std::string_view link = std::string_view(page).substr(at, end - at);
+        if (link.starts_with('v')) link.remove_prefix(1);
+        if (!link.ends_with('/')) continue;
+        link.remove_suffix(1);
+        const auto numbers = version_numbers(link);
+        if (!numbers || *numbers < best) continue;
+        best = *numbers;
+        newest = link;
+    }
+    return newest;
+}
+
+host::Result<std::vector<Binary>> read_runtime_archive(const fs::path& archive) {
+    TRY_ASSIGN(const Outcome list,
+               capture({.argv = {"tar", "-tf", archive.string()}, .timeout = Milliseconds(60'000)}));
+    if (!list.ok())
+        return host::failure(ErrorCode::InvalidExternalData, "{} cannot be read as an archive: {}", archive.string(),
+                             printable(trimmed(list.err), LineEnds::Replace));
+    std::vector<Binary> binaries;
+    for (const char* name : kBinaries) {
+        std::string member;
+        for (const std::string& line : lines_of(list.out))
+            if (line == name || line.ends_with(std::string("/") + name)) member = line;
+        if (member.empty()) return host::failure(ErrorCode::NotFound, "\"{}\" not found in archive", name);
+        TRY_ASSIGN(Outcome bytes,
+                   capture({.argv = {"tar", "-xOf", archive.string(), "--", member}, .timeout = Milliseconds(60'000)},
+                           256 << 20));
+        if (!bytes.ok())
+            return host::failure(ErrorCode::InvalidExternalData, "{} of {} cannot be read: {}", member,
+                                 archive.string(), printable(trimmed(bytes.err), LineEnds::Replace));
+        binaries.push_back({name, std::move(bytes.out)});
+    }
+    return binaries;
+}
+
+std::string elf_architecture(std::string_view bytes) {
+    if (bytes.size() < 20 || !bytes.starts_with("\x7f"
+                                                "ELF"))
+        return {};
+    const bool big = bytes[5] == 2;
+    const auto low = static_cast<unsigned char>(bytes[18]), high = static_cast<unsigned char>(bytes[19]);
+    const unsigned machine = big ? low * 256U + high : high * 256U + low;
+    switch (machine) {  // e_machine, System V ABI
+        case 183:
+            return "arm64";
+        case 62:
+            return "amd64";
+        case 40:
+            return "arm";
+        case 3:
+            return "386";
+        case 243:
+            return "riscv64";
+        default:
+            return fmt::format("machine {}", machine);
+    }
+}
+
+host::Result<std::vector<Installed>> install_runtime(const Target& target, const std::optional<std::string>& from) {
+    TRY(target.connect());
+    TRY_ASSIGN(const Facts facts, ask(target));
+    std::string scratch = (fs::temp_directory_path() / "topo-install-XXXXXX").string();
+    struct Cleanup {
+        std::string path;
+        ~Cleanup() {
+            std::error_code ignored;
+            if (!path.empty()) fs::remove_all(path, ignored);
+        }
+    } cleanup;
+    fs::path archive;
+    if (from) {
+        archive = *from;
+    } else if (const auto bundled = bundled_archive(facts.architecture)) {
+        archive = *bundled;
+    } else {
+        if (::mkdtemp(scratch.data()) == nullptr)
+            return host::failure(ErrorCode::AccessFailed, "cannot make a temporary folder");
+        cleanup.path = scratch;
+        auto fetched = fetch(facts.architecture, scratch);
+        if (!fetched)
+            return std::unexpected(
+                std::move(fetched.error()).with_hint("without a network: topo install remoteproc-runtime --from FILE"));
+        archive = *fetched;
+    }
+    TRY_ASSIGN(const std::vector<Binary> binaries, read_runtime_archive(archive));
+    for (const Binary& binary : binaries) {
+        const std::string architecture = elf_architecture(binary.bytes);
+        if (!architecture.empty() && architecture != facts.architecture)
+            return host::failure(ErrorCode::NotSupported, "{} of {} is for {}, the target is {}", binary.name,
+                                 archive.string(), architecture, facts.architecture);
+    }
+    const std::vector<std::string> candidates = {"/usr/local/bin", "/usr/bin", facts.home + "/bin"};
+    const std::vector<std::string> path = split(facts.path, ":");
+    std::vector<Installed> installed;
+    std::size_t candidate = 0;
+    for (const Binary& binary : binaries) {
+        std::string folder;
+        if (const auto there = facts.present.find(binary.name); there != facts.present.end()) {
+            folder = there->second;
+            TRY_ASSIGN(const Put result, put(target, folder, binary));
+            if (result == Put::Refused)
+                return std::unexpected(
+                    host::Error(ErrorCode::AccessFailed,
+                                fmt::format("{} is installed in {}, which cannot be written", binary.name, folder),
+                                "deploy as root, or remove it there"));
+        } else {
+            for (;; ++candidate) {
+                if (candidate == candidates.size())
+                    return host::failure(ErrorCode::AccessFailed,
+                                         "permission denied for all candidate directories: [{}]",
+                                         joined(candidates, " "));
+                folder = candidates[candidate];
+                TRY_ASSIGN(const Put result, put(target, folder, binary));
+                if (result == Put::Done) break;
+            }
+        }
+        installed.push_back({binary.name, folder, std::find(path.begin(), path.end(), folder) != path.end()});
+    }
+    return installed;
+}
+
+std::string installed_plain(const std::vector<Installed>& installed) {
+    std::string out;
+    std::map<std::string, std::vector<std::string>> off_path;
+    for (const Installed& one : installed) {
+        out += fmt::format("✓ Installed {} to {}\n", one.binary, printable(one.folder, LineEnds::Replace));
+        if (!one.on_path) off_path[one.folder].push_back(one.binary);
+    }
+    for (const auto& [folder, binaries] : off_path)
+        out += fmt::format(
+            "\n{0} is not on your PATH. To use {1}:\n• Add to PATH: export PATH=\"$PATH:{0}\"\n• Or move binaries to a "
+            "directory already on PATH\n",
+            printable(folder, LineEnds::Replace), joined(binaries, ", "));
+    return out;
+}
+
+std::string installed_json(const std::vector<Installed>& installed) {
+    std::string out;
+    for (const Installed& one : installed)
+        out += fmt::format("{}{{\"path\":{},\"on_path\":{},\"binary\":{}}}", out.empty() ? "" : ",",
+                           json_text(one.folder), one.on_path, json_text(one.binary));
+    return "[" + out + "]";
+}
+
+}  // namespace talpa::topo

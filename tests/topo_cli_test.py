@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""topo from the outside, without a target: usage and exit status, clone and configure, hostile projects, JSON, documentation that
+follows the command table, start-up and memory."""
+import json
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from topo_board import TOPO, Checks
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
+SOURCE = pathlib.Path(os.environ.get("TALPA_SOURCE", pathlib.Path(__file__).parent.parent))
+SAMPLES = SOURCE / "tests" / "golden" / "topo"
+SANITIZED = "asan" in os.environ.get("TALPA_BUILD", "")
+
+
+def topo(*words, cwd=None, env=None, stdin=None):
+    return subprocess.run([str(TOPO), *map(str, words)], capture_output=True, text=True, cwd=cwd, env={**os.environ, **(env or {})}, input=stdin, timeout=60)
+
+
+def check_usage(check):
+    for words, status, part in (
+            ((), 0, ""), (("--help",), 0, ""), (("help", "deploy"), 0, ""), (("--version",), 0, ""), (("deploy", "--help"), 0, ""),
+            (("version",), 2, 'unknown command "version" for "topo"'), (("health", "--nope"), 2, "unknown flag: --nope"),
+            (("health", "x"), 2, "accepts 0 arg(s), received 1"), (("clone",), 2, "requires at least 1 arg(s), only received 0"),
+            (("ps", "--target"), 2, "flag needs an argument"), (("ps",), 2, "target not specified: use --target"),
+            (("health", "--timeout", "5"), 2, "5s or 1m30s"), (("lint", "-o", "yaml"), 2, "must be plain or json"),
+            (("describe", "-t", "a b"), 2, "invalid target"), (("deploy", "-t", "h", "-f", "none.yaml"), 1, "compose file not found: none.yaml"),
+            (("deploy", "-t", "h", "-f", str(SAMPLES)), 1, "is a directory"), (("deploy", "-t", "h", "-f", " "), 1, "must not be empty"),
+            (("install", "other", "-t", "h"), 2, "unknown component"), (("setup-keys", "-t", "h", "--key-type", "dsa"), 2, "unsupported key type"),
+            (("completion", "csh"), 2, "no completion for"), (("clone", "ftp:x"), 2, "unsupported source type: ftp"), (("clone", "x"), 2, "invalid source format: x"),
+            (("deploy", "-t", "h", "-f", str(SAMPLES / "valid/01-minimal.yaml"), "-p", "x"), 2, 'invalid port "x": must be a number'),
+            (("deploy", "-t", "h", "-f", str(SAMPLES / "valid/01-minimal.yaml"), "-p", "70000"), 2, "between 1 and 65535"),
+            (("deploy", "-t", "h", "-f", str(SAMPLES / "valid/01-minimal.yaml"), "--engine", "lxc"), 2, "must be docker or podman")):
+        ran = topo(*words, env={"TOPO_TARGET": ""}, cwd="/")
+        check.equal(ran.returncode, status, f"status of topo {' '.join(words)}: {ran.stderr}")
+        check.has(ran.stderr, part, f"topo {' '.join(words)}")
+    check.equal(topo("upgrade", env={"TOPO_DISABLE_SELF_UPGRADE": "yes"}).returncode, 2, "upgrade is switched off")
+    for words in (("-o", "json", "nope"), ("nope", "--json"), ("health", "--nope", "--output=JSON")):
+        record = json.loads(topo(*words).stderr)
+        check.equal(record["level"], "ERROR", f"errors are JSON: {words}")
+    check.has(topo("--version").stdout, "topo version ", "version")
+    check.equal(topo("templates", "-s", f"file://{SAMPLES}/catalog/empty.json").stdout, "", "an empty catalogue prints nothing")
+    catalogue = json.loads(topo("projects", "--source", f"file://{SAMPLES}/catalog/ok.json", "-o", "json").stdout)
+    check.equal(catalogue[2]["parameters"]["GREETING"]["hints"], {"meta.type": "git.uri"}, "hints are kept")
+    for name in ("wrong-major", "no-version", "not-json"):
+        ran = topo("projects", "-s", f"file://{SAMPLES}/catalog/{name}.json")
+        check.that(ran.returncode == 1 and "%!w" not in ran.stderr, f"{name}: {ran.stderr}")
+
+
+def check_clone(check, folder):
+    source = folder / "source"
+    source.mkdir()
+    shutil.copy(SAMPLES / "valid/02-all-fields.yaml", source / "compose.yaml")
+    (source / "tool").write_text("x")
+    (source / "tool").chmod(0o755)
+    os.symlink("tool", source / "link")
+    os.symlink("/etc/passwd", source / "outside")
+    ran = topo("clone", f"dir:{source}", "copy", cwd=folder)
+    check.equal(ran.returncode, 1, "a required value is missing")
+    check.has(ran.stderr, "init failed: failed to resolve parameters: missing value(s) for required parameters:\n  SENSOR_MODEL:", "what is missing")
+    check.that(not (folder / "copy").exists(), "a failed clone leaves nothing")
+    ran = topo("clone", f"dir:{source}", "copy", "SENSOR_MODEL=TMP117", cwd=folder)
+    check.equal(ran.returncode, 0, ran.stderr)
+    check.has(ran.stdout, "Created in 'copy'\n\nNow run:\n  cd copy\n  topo deploy\n", "what to do next")
+    check.has(ran.stderr, "outside is a link that leaves the project", "a link that leaves the project is named")
+    copy = folder / "copy"
+    check.that((copy / "tool").stat().st_mode & 0o777 == 0o755 and os.readlink(copy / "link") == "tool", "modes and links are kept")
+    want = (source / "compose.yaml").read_text().replace('SENSOR_MODEL: ""', 'SENSOR_MODEL: "TMP117"')
+    check.equal((copy / "compose.yaml").read_text(), want, "only the value changed")
+    ran = topo("clone", f"dir:{source}", "copy", "SENSOR_MODEL=x", cwd=folder)
+    check.has(ran.stderr, "directory copy already exists", "a folder that is there")
+    check.that((copy / "compose.yaml").exists(), "and it stays")
+    check.has(topo("clone", f"dir:{source}", source / "inside", cwd=folder).stderr, "is inside source directory", "into itself")
+    before = (copy / "compose.yaml").stat()
+    check.equal(topo("configure", "SENSOR_MODEL=TMP117", cwd=copy).returncode, 0, "the same again")
+    after = (copy / "compose.yaml").stat()
+    check.equal((after.st_mtime_ns, after.st_ino), (before.st_mtime_ns, before.st_ino), "is not written")
+    check.equal(json.loads(topo("configure", "UNIT=kelvin", "--json", cwd=copy).stdout)["changed"], True, "configure, JSON")
+    check.has(topo("configure", "NOPE=1", cwd=copy).stderr, "failed to resolve parameters: unknown argument: NOPE", "unknown parameter")
+    git = ["git", "-C", source, "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    if subprocess.run(["git", "--version"], capture_output=True).returncode == 0:
+        for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "one"], ["tag", "v1"]):
+            subprocess.run([*git, *words], check=True)
+        commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        for reference in ("", "#v1", f"#{commit}"):
+            ran = topo("clone", f"git:file://{source}{reference}", f"g{reference[1:4]}", "SENSOR_MODEL=A", cwd=folder)
+            check.equal(ran.returncode, 0, f"clone of git {reference}: {ran.stderr}")
+        ran = topo("clone", f"git:file://{source}#nope", "gone", "SENSOR_MODEL=A", cwd=folder)
+        check.that(ran.returncode == 1 and "failed to copy project: failed to clone git repository" in ran.stderr and not (folder / "gone").exists(), f"a ref that is not there: {ran.stderr}")
+        check.equal(topo("clone", "git:ext::sh -c touch% /tmp/x", "evil", cwd=folder).returncode, 1, "a URL that would run a program")
+        check.equal(topo("clone", "git:--upload-pack=x", "evil", cwd=folder).returncode, 1, "a URL that would be an option")
+
+
+def check_values(check, folder):
+    """What is written is read by another YAML reader as that very text."""
+    if yaml is None:
+        return
+    texts = ["007", "yes", "no", "~", "", " x ", "a: b", "# c", "it's", '"q"', "1e3", "0x10", "2026-01-01", "ü €", "a\tb", "- x", "*a", "&a", "!t", "%d", "@x", "`x`", "{a}", "[a]", "a,b", "null", "1:30", "=", "<<", "a #b", "a:", "|", ">", "\\", "$X", "true", "🙂", "x" * 3000]
+    for quoted in ("old", "'old'", '"old"', "5", "", "|\n          old"):
+        for text in texts:
+            path = folder / "values.yaml"
+            path.write_text(f"services:\n  a:\n    image: i\n    build:\n      context: .\n      args:\n        N: {quoted}\n        M: keep # comment\n\nx-topo: {{name: n, parameters: {{N: {{}}}}}}\n")
+            ran = topo("configure", "-f", path, f"N={text}")
+            check.equal(ran.returncode, 0, f"{quoted} <- {text!r}: {ran.stderr}")
+            document = yaml.safe_load(path.read_text())
+            args = document["services"]["a"]["build"]["args"]
+            check.equal((args["N"], args["M"]), (text, "keep"), f"{quoted} <- {text!r}")
+
+
+def check_hostile(check, folder):
+    evil = folder / "evil"
+    evil.mkdir()
+    (evil / "compose.yaml").write_text('services:\n  "$(reboot)": {image: "a\\e[2J", platform: linux/arm64, build: {context: ., args: {A: "\\e]0;x\\a"}}}\n'
+                                       'x-topo: {name: "n\\e[31m", description: "d\\e[2J", parameters: {A: {description: "\\e[2Jtell", required: true}, B: {description: "\\e[2Jme", required: true}}}\n')
+    for words in (("lint",), ("configure",), ("configure", "--show"), ("configure", "A=\x1b[2J", "B=1"), ("lint", "--json"), ("configure", "--json")):
+        ran = topo(*words, cwd=evil)
+        check.that("\x1b" not in ran.stdout + ran.stderr, f"no escape reaches the terminal: {words}")
+    shutil.copytree(evil, folder / "$(reboot) ;x")
+    ran = topo("clone", f"dir:{folder}/$(reboot) ;x", "A=1", "B=2", cwd=evil)
+    check.has(ran.stdout + ran.stderr, "missing value" if ran.returncode else "cd '$(reboot) ;x'", "a name that a shell would run is quoted")
+    bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(f"a{i}: &a{i} [{','.join([f'*a{i-1}'] * 10)}]\n" for i in range(1, 12)) + "services: {a: {image: i, x-y: *a11}}\n"
+    for name, text, part in (("bomb", bomb, "expand to more than"), ("deep", "a: " + "[" * 5000, "nested deeper"), ("twice", "services: {}\nservices: {}\n", "already defined"),
+                             ("cycle", "a: &a [*a]\n", "contains itself"), ("binary", "a: \0", "invalid YAML"), ("list", "- a\n", "must be a mapping")):
+        path = folder / f"{name}.yaml"
+        path.write_text(text)
+        started = time.monotonic()
+        ran = topo("lint", path)
+        check.equal(ran.returncode, 1, f"{name}: {ran.stdout}")
+        check.has(ran.stdout, part, name)
+        check.that(time.monotonic() - started < 10, f"{name} ends soon")
+
+
+def check_new(check, folder):
+    for template in ("web", "web-firmware"):
+        path = folder / f"new {template}"
+        ran = topo("new", path, "--template", template)
+        check.equal(ran.returncode, 0, ran.stderr)
+        ran = topo("lint", path / "compose.yaml")
+        check.equal((ran.returncode, ran.stdout), (0, ""), "a new project is without fault")
+    check.equal(topo("new", folder / "new web").returncode, 1, "a folder that is there")
+    firmware = folder / "new web-firmware" / "firmware"
+    if shutil.which("arm-none-eabi-gcc"):
+        command = next(line for line in (firmware / "Dockerfile").read_text().splitlines() if "arm-none-eabi-gcc -mcpu" in line)[4:]
+        ran = subprocess.run(command.replace("/src/", f"{firmware}/").replace("/firmware.elf", "/tmp/x.elf").replace(str(firmware), ".").replace("/tmp/x.elf", "out.elf"), shell=True, cwd=firmware, capture_output=True, text=True)
+        check.equal(ran.returncode, 0, f"the template's firmware builds as its Dockerfile says: {ran.stderr}")
+        check.that((firmware / "out.elf").read_bytes()[:4] == b"\x7fELF", "an ELF")
+
+
+def check_documentation(check):
+    page = topo("man", "--markdown").stdout
+    check.equal((SOURCE / "docs" / "topo-commands.md").read_text(), page, "docs/topo-commands.md is stale: topo man --markdown > docs/topo-commands.md")
+    for shell, program in (("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]), ("fish", ["fish", "-n"])):
+        script = topo("completion", shell).stdout
+        check.has(script, "accept-new-host-keys", f"completion for {shell}")
+        if shutil.which(program[0]):
+            check.equal(subprocess.run(program, input=script, text=True, capture_output=True).returncode, 0, f"the script for {shell} is {shell}")
+    words = subprocess.run(["bash", "-c", "source <(\"$0\" completion bash); COMP_WORDS=(topo setup-keys --key-type ''); COMP_CWORD=3; _topo; echo ${COMPREPLY[@]}", str(TOPO)], capture_output=True, text=True).stdout
+    check.equal(words.split(), ["ed25519", "rsa"], "bash completes values")
+    check.equal(topo("completion", "powershell").returncode, 0, "completion for PowerShell")
+    for name in ("", "deploy", "health"):
+        check.has(topo("man", *([name] if name else [])).stdout, ".TH TOPO", f"manual page {name}")
+
+
+def check_budget(check):
+    """Under 10 ms and 8 MiB (the original: 10 to 30 ms, 16 MB)."""
+    if SANITIZED:
+        return
+    sample = SAMPLES / "valid/02-all-fields.yaml"
+    for words in (["--version"], ["lint", str(sample)]):
+        best = 1.0
+        for _ in range(20):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            ran = subprocess.run([str(TOPO), *words], capture_output=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            check.equal(ran.returncode, 0, " ".join(words))
+            best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        check.that(best < 0.010, f"topo {words[0]} took {best * 1000:.1f} ms of the processor, at best of 20")
+    # A child of this Python would be charged with the memory of Python; time(1) is small.
+    if not shutil.which("time"):
+        return
+    kib = int(subprocess.run(["time", "-f", "%M", str(TOPO), "lint", str(sample)], capture_output=True, text=True).stderr.split()[-1])
+    check.that(kib < 8 * 1024, f"topo lint took {kib} KiB")
+
+
+def main():
+    check = Checks()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="topo-cli-"))
+    try:
+        check_usage(check)
+        check_clone(check, folder)
+        check_values(check, folder)
+        check_hostile(check, folder)
+        check_new(check, folder)
+        check_documentation(check)
+        check_budget(check)
+    finally:
+        shutil.rmtree(folder)
+    check.end()
+
+
+main()

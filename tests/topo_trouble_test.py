@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""topo when things go wrong, against a real sshd and real Podman: the error says which it is and what to do, within the time limit,
+and nothing half-deployed stays without being named."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+from topo_board import Board, Checks, PORT, TOPO, build_web, clean, need_root, private_machine, scratch_folder, sh, topo
+
+TARGET = f"root@127.0.0.1:{PORT}"
+URI = f"ssh://{TARGET}"
+HOME = pathlib.Path("/root")
+
+
+def health(target=TARGET, *words, env=None):
+    ran = topo("health", "--target", target, "-o", "json", *words, env=env)
+    return json.loads(ran.stdout)["target"]
+
+
+def timed(check, limit, what, call):
+    started = time.monotonic()
+    result = call()
+    check.that(time.monotonic() - started < limit, f"{what} took {time.monotonic() - started:.1f} s, more than {limit} s")
+    return result
+
+
+def check_host_keys(check, board):
+    (HOME / ".ssh/known_hosts").unlink(missing_ok=True)
+    c = health()["connectivity"]
+    check.equal((c["status"], c["value"], c["fix"]["command"]), ("error", "ssh host key is unknown", f"topo health --target {URI} --accept-new-host-keys"), "unknown host key")
+    # What is printed as the next command can be pasted.
+    subprocess.run(c["fix"]["command"].replace("topo", str(TOPO), 1), shell=True, capture_output=True, env={**os.environ, "HOME": "/root"})
+    check.equal(health()["connectivity"]["status"], "ok", "after the command that was printed")
+    other = subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", board.scratch / "other_key"], check=True)
+    kind, key = (board.scratch / "other_key.pub").read_text().split()[:2]
+    (HOME / ".ssh/known_hosts").write_text(f"[127.0.0.1]:{PORT} {kind} {key}\n")
+    disconnect()
+    c = health()["connectivity"]
+    check.equal((c["value"], c["fix"]["command"]), ("ssh host key has changed", f"ssh-keygen -R '[127.0.0.1]:{PORT}'"), "changed host key")
+    subprocess.run(c["fix"]["command"], shell=True, check=True, capture_output=True, env={**os.environ, "HOME": "/root"})
+    check.equal(health()["connectivity"]["value"], "ssh host key is unknown", "after the command that was printed")
+    board.trust()
+
+
+def disconnect():
+    """Ends the connection that stays open for ten seconds, so that the next command has to log in."""
+    for path in pathlib.Path("/tmp/topo-0").glob("*"):
+        if path.is_socket():
+            subprocess.run(["ssh", "-o", f"ControlPath={path}", "-O", "exit", "x"], capture_output=True)
+
+
+def check_login(check, board):
+    keys = board.run("cat /root/.ssh/authorized_keys").stdout
+    disconnect()
+    board.run("mv /root/.ssh/authorized_keys /root/.ssh/kept")
+    c = health()["connectivity"]
+    check.equal((c["value"], c["fix"]["command"]), ("ssh authentication failed", f"topo setup-keys --target {URI}"), "the key is refused")
+    ran = topo("ps", "--target", TARGET, "-f", "/work/none.yaml")
+    check.equal(ran.returncode, 1, "ps")
+    config = "Host *\n  IdentitiesOnly yes\n"
+    for i in range(7):
+        sh(f"[ -f /root/.ssh/k{i} ] || ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/k{i}")
+        config += f"  IdentityFile /root/.ssh/k{i}\n"
+    (HOME / ".ssh/config").write_text(config)
+    c = health()["connectivity"]
+    check.equal(c["value"], "ssh too many authentication failures", "too many keys")
+    (HOME / ".ssh/config").unlink()
+    board.run("mv /root/.ssh/kept /root/.ssh/authorized_keys")
+    check.equal(health()["connectivity"]["status"], "ok", f"and well again {keys[:20]}")
+
+
+def check_unreachable(check):
+    c = timed(check, 8, "a refused connection", lambda: health("root@127.0.0.1:2299"))["connectivity"]
+    check.that("connection failed" in c["value"] and "refused" in c["value"], f"refused: {c}")
+    check.that("connection failed" in health("nowhere.invalid")["connectivity"]["value"], "no such host")
+    silent = socket.create_server(("127.0.0.1", 2298))
+    threading.Thread(target=lambda: [silent.accept() for _ in range(3)], daemon=True).start()
+    c = timed(check, 8, "a silent target", lambda: health("root@127.0.0.1:2298", "--timeout", "2s"))["connectivity"]
+    check.equal(c["value"], "timed out", "accepts and stays silent")
+    sh("ip link add topodrop type dummy; ip addr add 10.9.9.1/24 dev topodrop; ip link set topodrop up arp off")
+    c = timed(check, 8, "a target that drops packets", lambda: health("root@10.9.9.9", "--timeout", "2s"))["connectivity"]
+    check.equal(c["value"], "timed out", "drops packets")
+    ran = timed(check, 8, "describe", lambda: topo("describe", "--target", "root@10.9.9.9", "--timeout", "2s"))
+    check.that(ran.returncode == 1 and "timed out" in ran.stderr, f"describe: {ran.stderr}")
+
+
+def check_odd_targets(check, board):
+    check.equal(health(f"root@[::1]:{PORT}")["connectivity"]["status"], "ok", "IPv6")
+    long_home = pathlib.Path("/tmp") / ("h" * 95)
+    shutil.copytree(HOME / ".ssh", long_home / ".ssh", dirs_exist_ok=True)
+    disconnect()
+    check.equal(health(env={"HOME": str(long_home), "XDG_RUNTIME_DIR": str(long_home)})["connectivity"]["status"], "ok", "a HOME of 100 characters")
+    shutil.rmtree(long_home)
+    board.run("echo 'echo NOISE; echo NOISE >&2; sleep 1' > /root/.profile; printf '#!/bin/sh\\n[ \"$1\" = --json ] && { echo no such option >&2; exit 1; }\\nexec /usr/bin/lscpu \"$@\"\\n' > /usr/local/bin/lscpu; chmod 755 /usr/local/bin/lscpu")
+    ran = topo("describe", "--target", TARGET, "--json")
+    check.that(ran.returncode == 0 and json.loads(ran.stdout)["hostProcessors"][0]["cores"] > 0, f"noise and an lscpu without JSON: {ran.stderr}")
+    check.equal(json.loads(ran.stdout)["remoteProcessors"], [{"name": "imx-rproc"}], "the remote processor is seen")
+    report = timed(check, 15, "a slow profile", lambda: health())
+    check.that(all(d["value"] != "timed out" for d in report["dependencies"]), f"a slow profile makes no check late: {report}")
+    board.run("rm /root/.profile /usr/local/bin/lscpu")
+    # Whatever a target says is shown without driving the terminal.
+    board.run("mkdir /sys/class/remoteproc/remoteproc1; printf 'evil\\033[2J\\n' > /sys/class/remoteproc/remoteproc1/name")
+    for words in (("health",), ("describe",), ("describe", "--json"), ("health", "--json")):
+        ran = topo(*words, "--target", TARGET)
+        check.that("\x1b" not in ran.stdout + ran.stderr, f"no escape of the target reaches the terminal: {words}")
+    board.run("rm -r /sys/class/remoteproc/remoteproc1")
+
+
+def make_project(folder):
+    (folder / "app").mkdir(parents=True)
+    (folder / "compose.yaml").write_text("services:\n  app:\n    platform: linux/arm64\n    build: app\n    ports: [\"3005:3000\"]\n")
+    build_web(folder / "app", "v1")
+    (folder / "app" / "Dockerfile").write_text("FROM scratch\nCOPY big /big\nCOPY web /web\nENTRYPOINT [\"/web\"]\n")
+    (folder / "app" / "big").write_bytes(os.urandom(160 << 20))
+
+
+def deploy(project, *words):
+    return topo("deploy", "--target", TARGET, *words, cwd=project)
+
+
+def check_preflight(check, board, project):
+    taken = socket.create_server(("127.0.0.1", 3005))
+    ran = deploy(project)
+    taken.close()
+    check.equal(ran.returncode, 1, "a taken port")
+    check.has(ran.stderr, "port 3005 of the target, which service \"app\" wants, is taken", "a taken port")
+    check.that("Build images" not in ran.stdout, "nothing was built before that was known")
+    board.run("printf '#!/bin/sh\\necho engine is stopped >&2\\nexit 125\\n' > /usr/local/bin/podman; chmod 755 /usr/local/bin/podman")
+    ran = deploy(project)
+    check.that(ran.returncode == 1 and "no container engine works" in ran.stderr and "engine is stopped" in ran.stderr, f"the engine is stopped: {ran.stderr}")
+    board.run("rm /usr/local/bin/podman")
+    board.run("mkdir -p /root/.cache && mount -t tmpfs -o size=1m tmpfs /root/.cache")
+    ran = deploy(project)
+    check.that(ran.returncode == 1 and "disk is full" in ran.stderr, f"the disk is full: {ran.stderr}")
+    board.run("umount /root/.cache")
+    check.equal(board.run("podman ps -aq").stdout, "", "no container")
+
+
+def check_cut(check, board, project):
+    """The network goes away in the middle of a transfer; the next try goes on where it ended."""
+    process = subprocess.Popen([str(TOPO), "deploy", "--target", TARGET], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "HOME": "/root"})
+    had = 0
+    for _ in range(3000):
+        had = int(board.run("cat /root/.cache/topo/staging/blobs/sha256/*.part 2>/dev/null | wc -c").stdout)
+        if had > 8 << 20 or process.poll() is not None:
+            break
+        time.sleep(0.005)
+    board.run("for p in $(pgrep -x sshd); do [ \"$p\" = \"$(pgrep -o -x sshd)\" ] || kill -9 $p; done", check=False)
+    out, err = process.communicate(timeout=120)
+    check.equal(process.returncode, 1, f"a cut transfer: {out}{err}")
+    check.that("broke off" in err and "goes on where it ended" in err, f"a cut transfer: {err}")
+    left = int(board.run("cat /root/.cache/topo/staging/blobs/sha256/*.part | wc -c").stdout)
+    check.that(left >= had > 0, f"what had arrived stays: {left} of {had}")
+    ran = topo("deploy", "--target", TARGET, "--json", cwd=project)
+    check.equal(ran.returncode, 0, f"the second try: {ran.stderr}")
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    first = [e for e in events if e["event"] == "transfer"]
+    check.that(first and first[0]["done"] >= left, f"it goes on behind {left}: {first[:1]}")
+    check.equal(events[-1]["event"], "success", "the last event")
+    check.that("blobs" not in board.run("ls /root/.cache/topo/staging").stdout, "the staging folder is cleared")
+
+
+def check_interrupt(check, board, project):
+    compose = project / "compose.yaml"
+    good = compose.read_text()
+    first = board.run("podman inspect --format '{{.Id}}' " + f"{project.name}-app-1").stdout
+    # Never healthy, so the gate waits; Ctrl-C in the middle of that.
+    compose.write_text(good + "    healthcheck: {test: [\"CMD\", \"/none\"], interval: 1s}\n")
+    process = subprocess.Popen([str(TOPO), "deploy", "--target", TARGET, "--wait", "60s"], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "HOME": "/root"})
+    for _ in range(600):
+        if board.run("podman ps --format '{{.Names}}'").stdout.count("topo-old-") or board.run("podman ps -a --format '{{.Names}}'").stdout.count("topo-old-"):
+            break
+        time.sleep(0.1)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    check.equal(process.returncode, 130, f"interrupted: {out}{err}")
+    check.equal(board.run("podman inspect --format '{{.Id}}' " + f"{project.name}-app-1").stdout, first, f"the old container is back: {out}{err}")
+    check.that("topo-old" not in board.run("podman ps -a --format '{{.Names}}'").stdout, "under its own name")
+    compose.write_text(good)
+    topo("down", "--target", TARGET, cwd=project)
+
+
+def main():
+    need_root()
+    check = Checks()
+    scratch = scratch_folder()
+    sh("ip link set lo up")
+    private_machine(scratch / "host")
+    board = Board(scratch / "board", sshd_options=("MaxAuthTries 3", "PasswordAuthentication no", "GatewayPorts yes", f"Banner {scratch}/banner"))
+    (scratch / "banner").write_text("*** authorised use only ***\n")
+    try:
+        board.authorize()
+        check_host_keys(check, board)
+        check_login(check, board)
+        check_unreachable(check)
+        check_odd_targets(check, board)
+        project = scratch / "cut"
+        make_project(project)
+        check_preflight(check, board, project)
+        check_cut(check, board, project)
+        check_interrupt(check, board, project)
+    finally:
+        board.stop()
+        clean(scratch)
+    check.end()
+
+
+main()

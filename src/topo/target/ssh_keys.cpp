@@ -9,6 +9,7 @@
 #include "base/host/file.h"
 #include "topo/system/log.h"
 #include "topo/system/text.h"
+#include "topo/target/ssh_arguments.h"
 #include "topo/target/ssh_error.h"
 
 namespace talpa::topo {
@@ -77,10 +78,11 @@ host::Result<void> transfer(const Destination& destination, const std::string& p
         "\"$f\" && chmod 600 \"$f\" && IFS= read -r key && "
         "{ grep -qxF -- \"$key\" \"$f\" || { [ ! -s \"$f\" ] || [ -z \"$(tail -c 1 \"$f\")\" ] || echo >> \"$f\"; "
         "printf \"%s\\n\" \"$key\" >> \"$f\"; }; }";
-    const Command command{.argv = {"ssh", "-o", "ControlPath=none", "-o",
-                                   "PreferredAuthentications=publickey,password,keyboard-interactive", "--",
-                                   destination.uri(), "/bin/sh -c " + shell_quoted(script)},
-                          .input = std::string(trimmed(public_key)) + "\n"};
+    Command command{.argv = {"ssh", "-o", "ControlPath=none", "-o",
+                             "PreferredAuthentications=publickey,password,keyboard-interactive"},
+                    .input = std::string(trimmed(public_key)) + "\n"};
+    for (const std::string& word : ssh_arguments(destination)) command.argv.push_back(word);
+    command.argv.push_back("/bin/sh -c " + shell_quoted(script));
     TRY_ASSIGN(const Outcome outcome, pass_through(command, Output::ErrorsOnly));
     if (outcome.status == 255)
         return std::unexpected(host::Error(ErrorCode::AccessFailed, fmt::format("ssh to {} failed", destination.uri()),

@@ -7,6 +7,7 @@
 
 #include "base/host/file.h"
 #include "topo/system/text.h"
+#include "topo/target/ssh_arguments.h"
 #include "topo/target/ssh_error.h"
 
 namespace talpa::topo {
@@ -33,7 +34,9 @@ std::string board_configuration(const Destination& destination) {
 std::vector<std::string> configuration_words(const Destination& destination) {
     std::vector<std::string> words = {"ssh"};
     if (destination.board) words.insert(words.end(), {"-F", board_configuration(destination)});
-    words.insert(words.end(), {"-G", "--", destination.ssh_uri()});
+    words.emplace_back("-G");
+    const std::vector<std::string> there = ssh_arguments(destination);
+    words.insert(words.end(), there.begin(), there.end());
     return words;
 }
 
@@ -97,8 +100,8 @@ std::vector<std::string> Target::ssh_words(const std::vector<std::string>& extra
     else if (options_.batch)
         option("StrictHostKeyChecking=yes");
     words.insert(words.end(), extra.begin(), extra.end());
-    words.emplace_back("--");
-    words.push_back(destination_.ssh_uri());
+    const std::vector<std::string> there = ssh_arguments(destination_);
+    words.insert(words.end(), there.begin(), there.end());
     return words;
 }
 

@@ -4,6 +4,7 @@
 
 #include "topo/system/text.h"
 #include "topo/target/probe.h"
+#include "topo/target/ssh_arguments.h"
 #include "topo/target/ssh_error.h"
 
 namespace talpa::topo {
@@ -38,6 +39,12 @@ TEST(Destination, LocalhostIsPlainOnlyWithoutUserAndPort) {
     EXPECT_EQ(parse_destination("pi@board.local:2222")->slug(), "pi_board.local_2222");
     EXPECT_EQ(parse_destination("h:2222")->known_hosts_name(), "[h]:2222");
     EXPECT_EQ(parse_destination("h:22")->known_hosts_name(), "h");
+}
+
+TEST(Destination, Ipv6IsNotGivenToSshAsAUri) {
+    EXPECT_THAT(ssh_arguments(*parse_destination("root@[::1]:22022")),
+                ElementsAre("-l", "root", "-p", "22022", "--", "::1"));
+    EXPECT_THAT(ssh_arguments(*parse_destination("root@h:2")), ElementsAre("--", "ssh://root@h:2"));
 }
 
 TEST(SshError, ClassesAndFixes) {

@@ -2,6 +2,7 @@
 # Measures talpa against its peers, side by side in one run: ./run bench [NAME…]; without names all of them.
 #   litert   MobileNetV2 on the NPU model against LiteRT with XNNPACK (PyPI ai-edge-litert, in a venv under build/)
 #   kernels  the single kernels of the NPU model
+#   compiler talpa's programs of the reference networks against Vela's, by the cycle model
 #   topo     start-up and memory of topo, beside the original where TOPO_ORIGINAL is its path
 #   m33      the Cortex-M33 simulator against qemu-system-arm on the same programs
 #   webapp   a picture through the web application on the virtual board against Flask, Pillow and pyserial
@@ -31,6 +32,15 @@ bench_kernels() {
     build/release/bin/kernels_bench
 }
 
+bench_compiler() {
+    if [ ! -d "$reference/models" ]; then
+        echo "bench compiler: the reference set is absent (TALPA_REFERENCE names its folder); skipped"
+        return
+    fi
+    cmake --build --preset release --target talpa_bench_compiler >/dev/null
+    build/release/bin/talpa_bench_compiler "$reference"
+}
+
 bench_m33() {
     /usr/bin/python3 bench/m33.py
 }
@@ -44,10 +54,10 @@ bench_topo() {
     /usr/bin/python3 bench/topo.py
 }
 
-[ $# -gt 0 ] || set -- litert kernels m33 topo webapp
+[ $# -gt 0 ] || set -- litert kernels compiler m33 topo webapp
 for name in "$@"; do
     if ! declare -F "bench_$name" >/dev/null; then
-        echo "bench: there is no '$name'; there are: litert, kernels, m33, topo, webapp" >&2
+        echo "bench: there is no '$name'; there are: litert, kernels, compiler, m33, topo, webapp" >&2
         exit 2
     fi
     printf '\n== %s\n' "$name"

@@ -312,7 +312,7 @@ std::optional<Order> Planner::attempt(std::uint64_t limit, Shortage& shortage) {
             for (const std::uint32_t rows : kRowChoices) {
                 if (rows >= height) break;
                 const auto g = evaluate(begin, end, rows, limit, &lack[begin]);
-                if (!g) continue;
+                if (!g) break;  // more rows take no less memory
                 // Stripes cost something that the estimate does not see: waits and short runs of blocks.
                 const std::uint64_t cycles = best[begin].cycles + g->cycles + g->stripes.size() * 20;
                 if (cycles < to.cycles) to = {cycles, begin, rows};

@@ -121,6 +121,9 @@ class Scheduler {
         }
         std::tie(plan_.tensors, plan_.filters, plan_.tables, plan_.actions, plan_.constants, plan_.arena_bytes,
                  plan_.fast_bytes, plan_.peak_step) = std::move(best->built);
+        // Once more for as little as can be: what fitted was enough for the search.
+        buffers_ = std::move(best->buffers);
+        allocate_tensors(0);
         return best->cycles;
     }
 
@@ -131,10 +134,22 @@ class Scheduler {
     using Built = std::tuple<std::vector<Placement>, std::vector<EncodedFilter>, std::vector<std::uint64_t>,
                              std::vector<Action>, std::vector<std::uint8_t>, std::uint64_t, std::uint64_t, std::string>;
 
+    // A copy by DMA that must be done before action `use`.
+    struct Load {
+        Action action;
+        std::uint32_t use = 0, last = 0;  // actions that need it
+        std::uint32_t barrier = 0;        // not before this one
+        double cycles = 0;
+    };
+    struct WeightBuffer {
+        std::uint64_t offset = 0, bytes = 0;
+        std::vector<std::uint32_t> steps;
+    };
     struct Solution {
         Built built;
         std::uint64_t cycles = UINT64_MAX, fast_bytes = 0;
         std::size_t operations = 0;
+        std::map<std::uint32_t, WeightBuffer> buffers;
     };
     static constexpr unsigned kAttempts = 10;
     static constexpr std::uint64_t kLeastLimit = 4096;
@@ -156,7 +171,7 @@ class Scheduler {
             std::uint64_t over = UINT64_MAX;
             for (const Buffering buffering : {Buffering::Groups, Buffering::Gainful, Buffering::Large}) {
                 TRY(build(*order, planner, limit, buffering));
-                const std::uint64_t top = allocate_tensors();
+                const std::uint64_t top = allocate_tensors(available);
                 if (top > available) {
                     over = std::min(over, top - available);
                     continue;
@@ -165,7 +180,7 @@ class Scheduler {
                 if (cycles >= best.cycles) continue;
                 best = {Built{plan_.tensors, plan_.filters, plan_.tables, plan_.actions, plan_.constants,
                               plan_.arena_bytes, plan_.fast_bytes, plan_.peak_step},
-                        cycles, top, plan_.actions.size()};
+                        cycles, top, plan_.actions.size(), buffers_};
             }
             if (best.cycles != UINT64_MAX) return best;
             // The sum fits, the pieces do not: a little less, until they do.
@@ -440,7 +455,7 @@ class Scheduler {
 
     // Lives of tensors and weight buffers, in actions; inputs from the start, outputs to the end. Returns the bytes of
     // SRAM that the result takes.
-    std::uint64_t allocate_tensors() {
+    std::uint64_t allocate_tensors(std::uint64_t enough) {
         std::vector<LiveRange> lives(n_.tensors.size());
         std::vector<bool> used(n_.tensors.size());
         const auto last_time = static_cast<std::uint32_t>(plan_.actions.size());
@@ -495,7 +510,7 @@ class Scheduler {
                     here.push_back(life);
                     groups.push_back(begin);
                 }
-            const std::uint64_t top = allocate(here, 0);
+            const std::uint64_t top = allocate(here, fast ? enough : 0);
             for (std::size_t i = 0; i < tensors_here; ++i) plan_.tensors[which[i]].address = here[i].address;
             for (std::size_t i = 0; i < groups.size(); ++i) place_buffer(groups[i], here[tensors_here + i].address);
             (region == 1 ? plan_.arena_bytes : plan_.fast_bytes) = top;
@@ -515,17 +530,6 @@ class Scheduler {
             if (a.kind == Action::Kind::LoadWeights && a.step == group) a.address = address;
     }
 
-    // A copy by DMA that must be done before action `use`.
-    struct Load {
-        Action action;
-        std::uint32_t use = 0, last = 0;  // actions that need it
-        std::uint32_t barrier = 0;        // not before this one
-        double cycles = 0;
-    };
-    struct WeightBuffer {
-        std::uint64_t offset = 0, bytes = 0;
-        std::vector<std::uint32_t> steps;
-    };
     Plan& plan_;
     const Network& n_;
     const Target& target_;

@@ -1,0 +1,110 @@
+// Side by side: what talpa makes of the quantized networks of the reference set, and Vela's programs of the same ones, by
+// one cycle model. Prints a table; the last columns are talpa's over Vela's.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "compiler/backend/compile.h"
+#include "compiler/import/import.h"
+#include "npu_model/cycles/network_cost.h"
+#include "runtime/host/session.h"
+#include "runtime/operators/all.h"
+
+namespace talpa {
+namespace {
+
+struct Figures {
+    std::uint64_t cycles = 0, sram_bytes = 0, dram_bytes = 0, fast = 0, scratch = 0, size = 0;
+};
+
+host::Result<Figures> measure(Bytes program, const std::string& name) {
+    runtime::host::SessionOptions options;
+    options.operators = runtime::all_operators();
+    TRY_ASSIGN(runtime::host::Session session, runtime::host::Session::open(program, name, options));
+    Figures f;
+    f.size = program.size();
+    for (const runtime::EthosUDelegate& d : session.method().delegates()) {
+        TRY_ASSIGN(const auto operations, npu_model::decode_all(d.stream()));
+        const npu_model::NetworkCost cost = npu_model::network_cost(operations);
+        f.cycles += cost.cycles_total;
+        f.sram_bytes += cost.traffic[0].bytes();
+        f.dram_bytes += cost.traffic[1].bytes();
+        f.fast = std::max<std::uint64_t>(f.fast, d.fast_scratch_bytes());
+        f.scratch = std::max<std::uint64_t>(f.scratch, d.scratch_bytes());
+    }
+    return f;
+}
+
+std::vector<std::uint8_t> read(const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+struct Row {
+    const char *model, *program;  // the folder of the quantized model, and of Vela's program
+    std::uint64_t sram;
+};
+
+host::Result<void> print_row(const std::filesystem::path& folder, const Row& row) {
+    const std::string model = row.model, program = row.program;
+    const auto theirs_bytes = read(folder / program / (program + ".pte"));
+    TRY_ASSIGN(const Figures theirs, measure(Bytes(theirs_bytes), program));
+    TRY_ASSIGN(const compiler::Graph graph,
+               compiler::import::import_model(folder / model / (model + ".quantized.pt2")));
+    compiler::CompileOptions options;
+    options.target.sram_bytes = row.sram;
+    if (program != model) options.io = compiler::IoType::Quantized;
+    const auto begin = std::chrono::steady_clock::now();
+    TRY_ASSIGN(const compiler::Compiled compiled, compiler::compile(graph, options));
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    TRY_ASSIGN(const Figures ours, measure(Bytes(compiled.pte), model));
+    const auto share = [](std::uint64_t a, std::uint64_t b) {
+        return b == 0 ? 0.0 : static_cast<double>(a) / static_cast<double>(b);
+    };
+    fmt::print("{:<28} {:>9} {:>9}  {:>10} {:>10}  {:>10} {:>10}  {:>9} {:>9}  {:>6.3f} {:>5.2f} s\n", program, ours.cycles,
+               theirs.cycles, ours.dram_bytes, theirs.dram_bytes, ours.fast, theirs.fast, ours.size, theirs.size,
+               share(ours.cycles, theirs.cycles), seconds);
+    return {};
+}
+
+int run(const std::filesystem::path& reference) {
+    constexpr std::uint64_t kChip = 384 << 10;
+    const Row rows[] = {
+        {"mobilenet_v2", "mobilenet_v2_sram384", kChip},
+        {"mobilenet_v2", "mobilenet_v2", compiler::kUnlimited},
+        {"efficientnet_lite0", "efficientnet_lite0", compiler::kUnlimited},
+        {"mobilenet_v3_small_random", "mobilenet_v3_small_random", compiler::kUnlimited},
+        {"ds_cnn_random", "ds_cnn_random", compiler::kUnlimited},
+        {"resnet8_random", "resnet8_random", compiler::kUnlimited},
+    };
+    fmt::print("{:<28} {:>19}  {:>21}  {:>21}  {:>19}  {:>6} {:>7}\n", "talpa's, Vela's", "cycles", "DRAM bytes moved",
+               "fast scratch bytes", "program bytes", "cycles", "compile");
+    for (const Row& row : rows)
+        if (const auto done = print_row(reference / "models", row); !done) {
+            fmt::print("{}: {}\n", row.program, done.error().describe());
+            return 1;
+        }
+    for (const auto& entry : std::filesystem::directory_iterator(reference / "ops")) {
+        const std::string name = entry.path().filename().string();
+        const Row row{name.c_str(), name.c_str(), compiler::kUnlimited};
+        if (name == "int8_io_conv") continue;  // its program has other inputs than its model
+        if (const auto done = print_row(reference / "ops", row); !done)
+            fmt::print("{}: {}\n", name, done.error().describe());
+    }
+    return 0;
+}
+
+}  // namespace
+}  // namespace talpa
+
+int main(int count, char** arguments) {
+    if (count != 2) {
+        fmt::print("usage: talpa_bench_compiler REFERENCE_FOLDER\n");
+        return 2;
+    }
+    return talpa::run(arguments[1]);
+}

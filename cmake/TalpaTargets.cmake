@@ -3,6 +3,7 @@
 #   x_bench.cpp  -> a Google Benchmark program of its own  x_fuzz.cpp  -> a fuzz target of its own
 option(TALPA_SANITIZE "address and undefined-behaviour sanitizers" OFF)
 option(TALPA_FUZZ "build *_fuzz.cpp with libFuzzer" OFF)
+option(TALPA_ARM64 "build only what runs on the board's Linux" OFF)
 option(TALPA_FIRMWARE "build the freestanding parts for the Cortex-M33" OFF)
 
 set(CMAKE_CXX_STANDARD 23)
@@ -110,7 +111,7 @@ function(talpa_checks folder target)
   talpa_sources(benches ${folder} "_bench")
   foreach(bench ${benches})
     get_filename_component(name ${bench} NAME_WE)
-    if(NOT TALPA_FUZZ AND NOT TALPA_SANITIZE)
+    if(NOT TALPA_FUZZ AND NOT TALPA_SANITIZE AND NOT TALPA_ARM64)
       add_executable(${name} EXCLUDE_FROM_ALL ${bench})
       target_link_libraries(${name} PRIVATE ${target} benchmark::benchmark)
     endif()

@@ -153,7 +153,7 @@ class Board:
             self.process.wait()
 
 
-def topo(*words, env=None, cwd=None, timeout=120, stdin=None):
+def topo(*words, env=None, cwd=None, timeout=600, stdin=None):  # the limit is for a hang, not for a busy machine
     ran = subprocess.run([str(TOPO), *map(str, words)], capture_output=True, text=True, env={**os.environ, "HOME": "/root", **(env or {})}, cwd=cwd, timeout=timeout,
                          input=stdin)
     return ran

@@ -62,8 +62,14 @@ class Doctor {
             const bool installable = check.name == "Remoteproc Runtime" || check.name == "Remoteproc Shim";
             if (installable && !runtime && agreed("Install the Remoteproc Runtime?")) {
                 runtime = true;
-                TRY_ASSIGN(const auto installed, install_runtime(Target(destination_), std::nullopt));
-                print(installed_plain(installed));
+                // What cannot be mended is said, and the rest goes on.
+                const auto installed = install_runtime(Target(destination_), std::nullopt);
+                if (installed) {
+                    print(installed_plain(*installed));
+                } else {
+                    log_error(installed.error());
+                    ++open;
+                }
             } else if (!(installable && runtime)) {
                 ++open;
             }

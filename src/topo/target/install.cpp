@@ -243,6 +243,13 @@ host::Result<std::vector<Installed>> install_runtime(const Target& target, const
         }
         installed.push_back({binary.name, folder, std::find(path.begin(), path.end(), folder) != path.end()});
     }
+    // A profile may add a folder to PATH as soon as it is there.
+    if (std::any_of(installed.begin(), installed.end(), [](const Installed& one) { return !one.on_path; })) {
+        TRY_ASSIGN(const Facts now, ask(target));
+        const std::vector<std::string> folders = split(now.path, ":");
+        for (Installed& one : installed)
+            one.on_path = std::find(folders.begin(), folders.end(), one.folder) != folders.end();
+    }
     return installed;
 }
 

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""install, setup-keys, migrate-ssh, doctor, status, prune, several targets and localhost, against a real sshd and real Podman."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+from topo_board import Board, Checks, PORT, build_web, clean, need_root, private_machine, scratch_folder, sh, topo
+
+TARGET = f"root@127.0.0.1:{PORT}"
+HOME = pathlib.Path("/root")
+TREE = """/dts-v1/;
+/ {
+    #address-cells = <2>; #size-cells = <2>;
+    reserved-memory {
+        #address-cells = <2>; #size-cells = <2>; ranges;
+        ethosu_region@A8000000 { compatible = "shared-dma-pool"; reg = <0 0xa8000000 0 0x8000000>; reusable; };
+    };
+    chosen { bootargs = "clk-imx93.mcore_booted"; };
+};
+"""
+
+
+def archive(folder):
+    build_web(folder, "runtime")
+    for name in ("remoteproc-runtime", "containerd-shim-remoteproc-v1"):
+        shutil.copy(folder / "web", folder / name)
+    sh(f"cd {folder} && tar -czf runtime.tar.gz remoteproc-runtime containerd-shim-remoteproc-v1")
+    return folder / "runtime.tar.gz"
+
+
+def check_install(check, board, folder):
+    tar = archive(folder)
+    ran = topo("install", "remoteproc-runtime", "--target", TARGET, "--from", tar)
+    check.equal((ran.returncode, ran.stdout), (0, "✓ Installed remoteproc-runtime to /usr/local/bin\n✓ Installed containerd-shim-remoteproc-v1 to /usr/local/bin\n"), f"install: {ran.stderr}")
+    check.equal(board.run("cksum < /usr/local/bin/remoteproc-runtime").stdout, subprocess.run(["cksum"], stdin=open(folder / "web", "rb"), capture_output=True, text=True).stdout, "the bytes")
+    ran = topo("install", "remoteproc-runtime", "--target", TARGET, "--from", tar, "--json")
+    check.equal(json.loads(ran.stdout)[0], {"path": "/usr/local/bin", "on_path": True, "binary": "remoteproc-runtime"}, "again, over the one that is there")
+    board.run("rm /usr/local/bin/*remoteproc*")
+    # Where the system folders cannot be written it is the home folder (the original takes the refusal for one of ssh's).
+    board.run("useradd -m -s /bin/sh guest; mkdir -p -m 700 ~guest/.ssh; cp /root/.ssh/authorized_keys ~guest/.ssh/; rm -f ~guest/.profile ~guest/.bash*; chown -R guest: ~guest; usermod -p '*' guest")
+    ran = topo("install", "remoteproc-runtime", "--target", f"guest@127.0.0.1:{PORT}", "--from", tar)
+    home = board.run("echo ~guest").stdout.strip()
+    check.equal(ran.returncode, 0, f"install without rights: {ran.stderr}")
+    check.has(ran.stdout, f"✓ Installed remoteproc-runtime to {home}/bin", "install without rights")
+    check.has(ran.stdout, f'{home}/bin is not on your PATH. To use remoteproc-runtime, containerd-shim-remoteproc-v1:', "a folder that is not on PATH")
+    (folder / "remoteproc-runtime").write_bytes(b"\x7fELF\x02\x01" + b"\0" * 12 + b"\xb7\0" + b"\0" * 100)
+    sh(f"cd {folder} && tar -czf wrong.tar.gz remoteproc-runtime containerd-shim-remoteproc-v1; tar -czf half.tar.gz remoteproc-runtime")
+    check.has(topo("install", "remoteproc-runtime", "--target", TARGET, "--from", folder / "wrong.tar.gz").stderr, "is for arm64, the target is amd64", "another architecture")
+    check.has(topo("install", "remoteproc-runtime", "--target", TARGET, "--from", folder / "half.tar.gz").stderr, '"containerd-shim-remoteproc-v1" not found in archive', "half an archive")
+    check.equal(topo("install", "remoteproc-runtime", "--target", TARGET, "--from", folder / "web").returncode, 1, "no archive")
+    check.equal(board.run("ls /usr/local/bin").stdout.count("remoteproc"), 0, "nothing was installed by those")
+
+
+def check_keys(check, board):
+    board.run("echo root:secret | chpasswd")
+    askpass = HOME / "askpass"
+    askpass.write_text("#!/bin/sh\necho secret\n")
+    askpass.chmod(0o755)
+    env = {"SSH_ASKPASS": str(askpass), "SSH_ASKPASS_REQUIRE": "force", "DISPLAY": ":0"}
+    board.run("mv /root/.ssh/authorized_keys /root/.ssh/kept")
+    (HOME / ".ssh/id_ed25519").rename(HOME / "key")
+    (HOME / ".ssh/id_ed25519.pub").rename(HOME / "key.pub")
+    for _ in range(2):
+        ran = topo("setup-keys", "--target", TARGET, "--key-path", HOME / "key", env=env)
+        check.equal(ran.returncode, 0, f"setup-keys: {ran.stdout}{ran.stderr}")
+    check.equal(board.run("cat /root/.ssh/authorized_keys").stdout, (HOME / "key.pub").read_text(), "the key stands there once")
+    check.equal(board.run("stat -c %a /root/.ssh/authorized_keys /root/.ssh").stdout.split(), ["600", "700"], "modes")
+    check.that((HOME / ".ssh/config").read_text().startswith("Include /root/.ssh/topo_config\n"), (HOME / ".ssh/config").read_text())
+    check.equal(json.loads(topo("health", "--target", TARGET, "--json").stdout)["target"]["connectivity"]["status"], "ok", "the key is used")
+    check.equal((HOME / ".ssh/topo_config").read_text().count("IdentityFile"), 1, (HOME / ".ssh/topo_config").read_text())
+    (HOME / "askpass").write_text("#!/bin/sh\necho wrong\n")
+    board.run("rm /root/.ssh/authorized_keys")
+    ran = topo("setup-keys", "--target", TARGET, "--key-path", HOME / "fresh", env=env, stdin="\n\n")
+    check.that(ran.returncode == 1 and not (HOME / "fresh").exists(), f"a fresh key goes again when the transfer fails: {ran.stderr}")
+    board.run("mv /root/.ssh/kept /root/.ssh/authorized_keys")
+
+
+def check_migrate(check):
+    check.has(topo("migrate-ssh").stderr, "nothing to migrate", "nothing to migrate")
+    (HOME / ".ssh/topo_config").unlink()
+    (HOME / ".ssh/topo_config").mkdir()
+    for name in ("b", "a"):
+        (HOME / f".ssh/topo_config/{name}.conf").write_text(f"Host {name}\n  User {name}\n")
+    (HOME / ".ssh/config").write_text("Include /root/.ssh/topo_config/*.conf\nHost x\n  User y\n")
+    check.has(topo("setup-keys", "--target", TARGET).stderr, "run 'topo migrate-ssh'", "the old layout is noticed")
+    ran = topo("migrate-ssh")
+    check.equal((ran.returncode, ran.stdout, ran.stderr), (0, "", ""), "migrate")
+    check.equal((HOME / ".ssh/topo_config").read_text(), "Host a\n  User a\nHost b\n  User b\n", "one file, in the order of names")
+    check.equal((HOME / ".ssh/config").read_text(), "Include /root/.ssh/topo_config\n\nHost x\n  User y\n", "the include")
+    (HOME / ".ssh/config").unlink()
+    (HOME / "key").rename(HOME / ".ssh/id_ed25519")
+    (HOME / "key.pub").rename(HOME / ".ssh/id_ed25519.pub")
+
+
+def check_doctor(check, board, folder):
+    if not shutil.which("fdtput"):
+        return
+    (folder / "tree.dts").write_text(TREE)
+    sh(f"dtc -q -I dts -O dtb -o {folder}/tree.dtb {folder}/tree.dts")
+    board.run("mkdir -p /run/media/boot")
+    subprocess.run(["nsenter", "-t", board.pid, "--mount", "/bin/sh", "-c", "cat > /run/media/boot/imx93-11x11-frdm.dtb"], stdin=open(folder / "tree.dtb", "rb"), check=True)
+    ran = topo("doctor", "--target", TARGET)
+    check.equal(ran.returncode, 1, f"doctor finds it: {ran.stdout}{ran.stderr}")
+    for part in ("must reserve model@c0000000 (4 MiB)", "must reserve ethosu_region@A8000000", "must add iomem=relaxed", "+\t\tmodel@c0000000 {"):
+        check.has(ran.stdout, part, "doctor")
+    check.equal(board.run("ls /run/media/boot").stdout, "imx93-11x11-frdm.dtb\n", "and changes nothing unasked")
+    ran = topo("doctor", "--target", TARGET, "--fix", "--yes")
+    check.has(ran.stdout, "Reboot the board", f"doctor --fix: {ran.stderr}")
+    check.equal(len(board.run("ls /run/media/boot").stdout.split()), 2, "the old tree is kept")
+    tree = board.run("dtc -q -I dtb -O dts /run/media/boot/imx93-11x11-frdm.dtb").stdout
+    for part in ("model@c0000000", "reg = <0x00 0xc0000000 0x00 0x400000>", "no-map", 'bootargs = "clk-imx93.mcore_booted iomem=relaxed"'):
+        check.has(tree, part, "the patched tree")
+    check.that("reusable" not in tree, "the NPU's region is not reusable")
+    ran = topo("doctor", "--target", TARGET)
+    check.that("Device tree" not in ran.stdout, f"and now it is well: {ran.stdout}")
+
+
+def make_project(folder):
+    (folder / "app").mkdir(parents=True)
+    (folder / "compose.yaml").write_text("services:\n  app:\n    platform: linux/arm64\n    build: app\n    ports: [\"3006:3000\"]\n")
+    build_web(folder / "app", "v1")
+    (folder / "app" / "Dockerfile").write_text("FROM scratch\nCOPY web /web\nENTRYPOINT [\"/web\"]\n")
+
+
+def check_many(check, board, project):
+    (project / "targets").write_text(f"[lab]\nroot@127.0.0.1:{PORT}\nroot@localhost:{PORT}\n[down]\nroot@127.0.0.1:2299\n")
+    ran = topo("deploy", "--targets", "targets", "--group", "lab", "--json", cwd=project)
+    results = json.loads(ran.stdout.splitlines()[-1])["results"]
+    check.equal([(r["target"], r["status"]) for r in results], [(f"root@127.0.0.1:{PORT}", 0), (f"root@localhost:{PORT}", 0)], f"two targets: {ran.stderr}")
+    ran = topo("deploy", "--target", TARGET, "--target", "root@127.0.0.1:2299", cwd=project)
+    check.equal(ran.returncode, 1, "one of two fails")
+    check.that("ok" in ran.stdout and "failed (1)" in ran.stdout and "connection failed" in ran.stdout, f"the table says which: {ran.stdout}")
+    check.has(topo("deploy", "--targets", "targets", "--group", "nope", cwd=project).stderr, 'there is no group "nope"', "a group that is not there")
+
+
+def check_status_prune(check, board, project):
+    status = json.loads(topo("status", "--target", TARGET, "--json", cwd=project).stdout)
+    check.equal((status["containers"][0]["state"], status["remoteProcessors"][0]["name"]), ("running", "imx-rproc"), "status")
+    for version in ("v2", "v3"):
+        build_web(project / "app", version)
+        check.equal(topo("deploy", "--target", TARGET, cwd=project).returncode, 0, f"deploy {version}")
+    before = board.run("podman images -aq --no-trunc | sort -u | wc -l").stdout
+    check.equal(topo("prune", "--target", TARGET, cwd=project).returncode, 1, "prune does not do it unasked")
+    ran = topo("prune", "--target", TARGET, "--yes", "--json", cwd=project)
+    check.equal((ran.returncode, len(json.loads(ran.stdout)["images"])), (0, 1), f"v1 goes: {ran.stdout}{ran.stderr}")
+    check.equal(int(board.run("podman images -aq --no-trunc | sort -u | wc -l").stdout), int(before) - 1, "one image less")
+    check.equal(topo("rollback", "--target", TARGET, cwd=project).returncode, 0, "what rollback needs was kept")
+    check.equal(topo("down", "--target", TARGET, cwd=project).returncode, 0, "down")
+
+
+def check_local(check, project):
+    """localhost: no SSH, no transfer; its remote processors are seen, and nothing is called $HOME."""
+    ran = topo("deploy", "--target", "localhost", cwd=project)
+    check.equal(ran.returncode, 0, f"localhost: {ran.stdout}{ran.stderr}")
+    check.that("Transfer images" not in ran.stdout, "nothing is transferred")
+    check.equal(json.loads(topo("ps", "--target", "localhost", "--json", cwd=project).stdout)["containers"][0]["address"], "localhost:3006", "ps")
+    check.equal(topo("down", "--target", "localhost", cwd=project).returncode, 0, "down")
+    report = json.loads(topo("health", "--target", "localhost", "--json", cwd=project).stdout)["target"]
+    check.equal((report["isLocalhost"], report["processingDomainDriver"]["value"]), (True, "imx-rproc"), "the remote processor of this machine")
+    ran = topo("install", "remoteproc-runtime", "--target", "localhost", "--from", project.parent / "install" / "runtime.tar.gz", cwd=project)
+    check.that(ran.returncode == 0 and not (project / "$HOME").exists(), f"local install: {ran.stderr}")
+
+
+def main():
+    need_root()
+    check = Checks()
+    scratch = scratch_folder()
+    sh("ip link set lo up")
+    private_machine(scratch / "host", remoteproc=True)
+    board = Board(scratch / "board", sshd_options=("PasswordAuthentication yes", "PermitRootLogin yes"))
+    try:
+        board.authorize()
+        (scratch / "install").mkdir()
+        check_install(check, board, scratch / "install")
+        check_keys(check, board)
+        check_migrate(check)
+        check_doctor(check, board, scratch / "install")
+        project = scratch / "tools"
+        make_project(project)
+        check_many(check, board, project)
+        check_status_prune(check, board, project)
+        check_local(check, project)
+    finally:
+        board.stop()
+        clean(scratch)
+    check.end()
+
+
+main()

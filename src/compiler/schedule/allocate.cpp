@@ -121,10 +121,10 @@ std::uint64_t allocate(std::vector<LiveRange>& ranges, std::uint64_t enough) {
         random ^= random << 17;
         return static_cast<std::size_t>(random % below);
     };
-    constexpr unsigned kRounds = 3000;
+    const std::size_t rounds = std::min<std::size_t>(3000, 200'000 / (ranges.size() + 1));
     std::vector<std::size_t> current = best_order;
     std::uint64_t now = ranges.empty() ? 0 : search.place(current);
-    for (unsigned round = 0; round < kRounds && best > enough; ++round) {
+    for (std::size_t round = 0; round < rounds && best > enough; ++round) {
         const std::vector<std::size_t> set = search.culprits(now);
         if (set.size() < 2) break;
         std::vector<std::size_t> candidate = current;

@@ -10,7 +10,7 @@
 namespace talpa::compiler {
 namespace {
 
-constexpr std::uint32_t kLongestGroup = 20;
+constexpr std::uint32_t kLongestGroup = 20, kManySteps = 130;  // beyond which the search would take seconds
 constexpr std::uint32_t kRowChoices[] = {1, 2, 4, 6, 8, 12, 16, 28};
 
 std::uint64_t padded(std::uint64_t bytes) {
@@ -61,6 +61,9 @@ void Planner::collect() {
             t.last = std::max(t.last, i);
         }
         tensors_[f.write.tensor].writers.push_back(i);
+        for (const Access& a : f.reads)
+            if (auto& readers = tensors_[a.tensor].readers; readers.empty() || readers.back() != i)
+                readers.push_back(i);
     }
     const auto last = static_cast<std::uint32_t>(n_.steps.size());
     for (std::size_t t = 0; t < n_.tensors.size(); ++t) {
@@ -149,7 +152,8 @@ std::optional<Group> Planner::evaluate(std::uint32_t begin, std::uint32_t end, s
     // Rows of tensor t below which no step of the group will look again.
     const auto lowest_needed = [&](TensorId t) {
         std::uint32_t low = UINT32_MAX;
-        for (std::uint32_t c = begin; c < end; ++c) {
+        for (const std::uint32_t c : tensors_[t].readers) {
+            if (c < begin || c >= end) continue;
             const std::uint32_t done = state[c - begin].produced, height = n_.steps[c].ofm.height;
             if (done == height) continue;
             for (const Access& a : steps_[c].reads) {
@@ -294,10 +298,18 @@ std::optional<Order> Planner::attempt(std::uint64_t limit, Shortage& shortage) {
         whole[i] = evaluate(i, i + 1, 0, limit, &lack[i]);
         tight[i] = !whole[i] || n_.steps[i].op.kind == npu::OpKind::Dma;
     }
+    // What the steps take alone, stripes or not: a group can hardly take less.
+    std::vector<std::uint64_t> alone(count + 1);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const std::uint64_t cycles =
+            n_.steps[i].op.kind == npu::OpKind::Dma ? 0 : stripe_block(i, n_.steps[i].ofm.height, true).inner_cycles;
+        alone[i + 1] = alone[i] + cycles - cycles / 50;
+    }
+    const std::uint32_t longest = count > kManySteps ? kLongestGroup / 2 : kLongestGroup;
     for (std::uint32_t end = 1; end <= count; ++end) {
         Best& to = best[end];
         bool worth = false;
-        for (std::uint32_t length = 1; length <= std::min(end, kLongestGroup); ++length) {
+        for (std::uint32_t length = 1; length <= std::min(end, longest); ++length) {
             const std::uint32_t begin = end - length;
             if (length > 1 && (!steps_[begin].stripes || !steps_[end - 1].stripes)) break;
             worth = worth || tight[begin];
@@ -307,7 +319,7 @@ std::optional<Order> Planner::attempt(std::uint64_t limit, Shortage& shortage) {
                     to = {best[begin].cycles + whole[begin]->cycles, begin, 0};
                 continue;
             }
-            if (!worth) continue;
+            if (!worth || best[begin].cycles + (alone[end] - alone[begin]) >= to.cycles) continue;
             const std::uint32_t height = n_.steps[end - 1].ofm.height;
             for (const std::uint32_t rows : kRowChoices) {
                 if (rows >= height) break;

@@ -69,7 +69,7 @@ class Planner {
     struct TensorFacts {
         std::uint32_t first = UINT32_MAX, last = 0;  ///< steps that touch it
         bool counted = false;                        ///< takes SRAM
-        std::vector<std::uint32_t> writers;
+        std::vector<std::uint32_t> writers, readers;
     };
 
     void collect();

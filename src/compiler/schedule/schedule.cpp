@@ -103,9 +103,10 @@ class Scheduler {
         // hardly saves time is not worth having. So: less and less, until it costs.
         std::optional<Solution> best;
         constexpr std::uint64_t kNegligible = 300, kCostly = 30;  // one part in so many
-        constexpr unsigned kMostLimits = 8;
+        // Each limit is a search of its own; a network of thousands of steps has one.
+        const std::size_t most_limits = std::clamp<std::size_t>(500 / (n_.steps.size() + 1), 1, 8);
         std::uint64_t limit = target_.sram_bytes;
-        for (unsigned i = 0; i < kMostLimits; ++i) {
+        for (unsigned i = 0; i < most_limits; ++i) {
             auto found = solve(limit, i == 0 ? kAttempts : 2);
             if (!found) {
                 if (i == 0) return std::unexpected(std::move(found.error()));
@@ -446,6 +447,11 @@ class Scheduler {
         plan_.actions.push_back(run);
     }
 
+    // Even a computed output may equal an input of its size, min(x, x) say.
+    [[nodiscard]] bool like_an_input(const Tensor& output) const {
+        return std::any_of(n_.inputs.begin(), n_.inputs.end(),
+                           [&](TensorId t) { return n_.tensors[t].bytes() == output.bytes(); });
+    }
     // Does the output come from a computed tensor by one copy?
     [[nodiscard]] bool staged_result(std::size_t output, const std::vector<bool>& computed) const {
         return std::any_of(n_.steps.begin(), n_.steps.end(), [&](const Step& s) {
@@ -486,6 +492,7 @@ class Scheduler {
                 computed[s.ofm.tensor] = true;
         std::uint64_t fast_top = 0;
         for (const std::uint8_t region : {std::uint8_t{1}, std::uint8_t{2}}) {
+            const bool fast = region == target_.fast_region();
             std::vector<LiveRange> here;
             std::vector<std::size_t> which;
             for (std::size_t i = 0; i < n_.tensors.size(); ++i) {
@@ -496,13 +503,12 @@ class Scheduler {
                 if (t.role == Tensor::Role::Input) r.first = 0;
                 if (t.role == Tensor::Role::Output) {
                     r.last = last_time;
-                    if (!computed[i] && !staged_result(i, computed)) r.first = 0;
+                    if ((!computed[i] && !staged_result(i, computed)) || (!fast && like_an_input(t))) r.first = 0;
                 }
                 r.size = plan_.tensors[i].ring_rows != 0 ? plan_.tensors[i].ring_rows * t.row_bytes() : t.bytes();
                 here.push_back(r);
                 which.push_back(i);
             }
-            const bool fast = region == target_.fast_region();
             const std::size_t tensors_here = here.size();
             std::vector<std::uint32_t> groups;
             if (fast)

@@ -4,6 +4,7 @@
 #   kernels  the single kernels of the NPU model
 #   compiler talpa's programs of the reference networks against Vela's, by the cycle model
 #   topo     start-up and memory of topo, beside the original where TOPO_ORIGINAL is its path
+#   remoteproc   remoteproc-runtime and its shim, against another pair where REMOTEPROC_PEER names its folder
 #   m33      the Cortex-M33 simulator against qemu-system-arm on the same programs
 #   webapp   a picture through the web application on the virtual board against Flask, Pillow and pyserial
 set -euo pipefail
@@ -45,6 +46,10 @@ bench_m33() {
     /usr/bin/python3 bench/m33.py
 }
 
+bench_remoteproc() {
+    /usr/bin/python3 bench/remoteproc.py ${REMOTEPROC_PEER:+--peer "$REMOTEPROC_PEER"} ${BENCH_ARGUMENTS:-}
+}
+
 bench_webapp() {
     cmake --build --preset release --target talpa-webapp talpa_board_tree_tool >/dev/null
     TALPA_BUILD=build/release /usr/bin/python3 bench/webapp/compare.py
@@ -54,10 +59,10 @@ bench_topo() {
     /usr/bin/python3 bench/topo.py
 }
 
-[ $# -gt 0 ] || set -- litert kernels compiler m33 topo webapp
+[ $# -gt 0 ] || set -- litert kernels compiler m33 topo webapp remoteproc
 for name in "$@"; do
     if ! declare -F "bench_$name" >/dev/null; then
-        echo "bench: there is no '$name'; there are: litert, kernels, compiler, m33, topo, webapp" >&2
+        echo "bench: there is no '$name'; there are: litert, kernels, compiler, m33, topo, webapp, remoteproc" >&2
         exit 2
     fi
     printf '\n== %s\n' "$name"

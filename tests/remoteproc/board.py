@@ -32,6 +32,14 @@ def unshare():
     kernel_double.mount(None, "/", None, MS_REC | MS_PRIVATE)
 
 
+def is_ours(pid):
+    """Whether a process is of this board, also in a mount namespace of its own: it sees the same /run."""
+    try:
+        return os.stat(f"/proc/{pid}/root/run").st_dev == os.stat("/run").st_dev
+    except OSError:
+        return False
+
+
 def firmware_folders():
     folders = [FIRMWARE]
     try:

@@ -11,6 +11,8 @@ import subprocess
 import tarfile
 import time
 
+import board as boards
+
 
 def have(*programs):
     return all(shutil.which(p) for p in programs)
@@ -86,6 +88,8 @@ state = "{self.folder}/state"
 [plugins."io.containerd.grpc.v1.cri".cni]
   bin_dir = "{self.folder}/cni/bin"
   conf_dir = "{self.folder}/cni/conf"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.remoteproc]
   runtime_type = "io.containerd.remoteproc.v1"
   pod_annotations = ["remoteproc.*"]
@@ -139,8 +143,7 @@ def processes(name):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as file:
                 words = file.read().split(b"\0")
-            if words and os.path.basename(words[0].decode(errors="replace")) == name and \
-                    os.readlink(f"/proc/{pid}/ns/mnt") == os.readlink("/proc/self/ns/mnt"):
+            if words and os.path.basename(words[0].decode(errors="replace")) == name and boards.is_ours(pid):
                 found.append(int(pid))
         except OSError:
             pass

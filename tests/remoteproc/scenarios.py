@@ -9,6 +9,8 @@ import sys
 import threading
 import time
 
+import board as boards
+
 SCENARIOS = []
 NEEDS_ROOT_FILES = "/root/.local/run/remoteproc-runtime"
 
@@ -122,7 +124,7 @@ class World:
             except OSError:
                 continue
             if len(words) > 1 and words[1] in (b"proxy", b"guard", b"pause-container") and not zombie:
-                if os.readlink(f"/proc/{pid}/exe").split(" ")[0] == os.path.realpath(self.runtime):
+                if boards.is_ours(pid):
                     out.append(int(pid))
         return out
 

@@ -175,7 +175,7 @@ CommandOutcome run_runtime(const std::vector<std::string>& words) {
     options.arguments = {"remoteproc-runtime"};
     options.arguments.insert(options.arguments.end(), words.begin(), words.end());
     for (char** entry = environ; *entry != nullptr; ++entry) options.environment.emplace_back(*entry);
-    options.fds = {null.get(), writer.get(), 2};
+    options.fds = {null.get(), writer.get(), words.front() == "state" ? null.get() : 2};
     const auto pid = spawn(options);
     writer.reset();
     if (!pid) return outcome;
@@ -267,9 +267,14 @@ int run_start(const ShimOptions& options) {
 
 int run_delete(const ShimOptions& options) {
     const std::string bundle = options.bundle.empty() ? "." : options.bundle;
-    const std::uint64_t pid = json_number(run_runtime({"state", options.id}).output, "pid");
-    (void)run_runtime({"delete", "--force", options.id});
+    const CommandOutcome state = run_runtime({"state", options.id});
+    const std::uint64_t pid = json_number(state.output, "pid");
+    if (state.status == 0) (void)run_runtime({"delete", "--force", options.id});
     unmount_all(bundle + "/rootfs");
+    // The socket of a server that was killed; a pod's other containers may still have theirs.
+    const auto address = read_small_file(bundle + "/" + std::string(kAddressFile), 4096);
+    if (address && address->starts_with("unix:///") && !connectable(path_of(*address)))
+        ::unlink(path_of(*address).c_str());
     ExitRecord record = read_exit_record(bundle).value_or(ExitRecord{pid, kExitKilled, unix_ns_now()});
     WireWriter reply;
     reply.number(1, record.pid != 0 ? record.pid : pid);

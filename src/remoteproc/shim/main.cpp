@@ -52,14 +52,24 @@ class Shim {
 
     void run() {
         loop_.run();
-        const std::string path =
-            options_.address.starts_with("unix://") ? options_.address.substr(7) : options_.address;
-        if (path.starts_with('/')) ::unlink(path.c_str());
+        close_door();
     }
 
   private:
+    // From the moment that the end is certain nobody may find this server any more: the next `start` of the same id
+    // makes its own, at the same address.
+    void close_door() {
+        if (!open_) return;
+        open_ = false;
+        const std::string path =
+            options_.address.starts_with("unix://") ? options_.address.substr(7) : options_.address;
+        if (path.starts_with('/')) ::unlink(path.c_str());
+        server_.stop_listening();
+    }
+
     // Ends once answers and events are out, or the time is up.
     void leave(int left_ms) {
+        close_door();
         if (left_ms <= 0 || (events_.idle() && server_.flushed())) return loop_.quit();
         loop_.after(kFlushStepMs, [this, left_ms] { leave(left_ms - kFlushStepMs); });
     }
@@ -78,6 +88,7 @@ class Shim {
     TaskService tasks_;
     Server server_;
     Fd signal_fd_;
+    bool open_ = true;
 };
 
 int serve(const ShimOptions& options) {

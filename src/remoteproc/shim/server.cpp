@@ -27,6 +27,11 @@ Server::Server(Loop& loop, TaskService& tasks, Fd listener)
     loop_.watch(listener_.get(), EPOLLIN, [this](std::uint32_t) { accept(); });
 }
 
+void Server::stop_listening() {
+    if (listener_) loop_.unwatch(listener_.get());
+    listener_.reset();
+}
+
 void Server::accept() {
     Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;

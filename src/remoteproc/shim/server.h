@@ -15,6 +15,8 @@ class Server {
   public:
     Server(Loop& loop, TaskService& tasks, Fd listener);
     [[nodiscard]] std::size_t connections() const { return connections_.size(); }
+    /// No new connections from here on.
+    void stop_listening();
     /// Everything that was answered has been written.
     [[nodiscard]] bool flushed() const;
 

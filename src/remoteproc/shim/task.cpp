@@ -308,7 +308,10 @@ void TaskService::exited(const TaskPtr& task, int status) {
 
 void TaskService::tell_exit(const TaskPtr& task) {
     if (task->exited_ns == 0) task->exited_ns = unix_ns_now();
-    if (task->starting) return;  // "start" is told before "exit", however quick the firmware was
+    // "start" is told before "exit", however quick the firmware was; and whoever asked for the end has its answer
+    // before others act on it: they may delete the task, and containerd then drops the connection that the answer goes
+    // to.
+    if (task->starting || task->kills > 0 || task->status == TaskStatus::Stopped) return;
     task->status = TaskStatus::Stopped;
     write_exit_record(task->bundle, {static_cast<std::uint64_t>(task->pid),
                                      static_cast<std::uint64_t>(task->exit_status), task->exited_ns});
@@ -389,10 +392,16 @@ void TaskService::kill(const std::string& payload, const Respond& respond) {
         return respond(
             fail_with(Code::InvalidArgument,
                       fmt::format("unsupported signal: {} (supported: TERM (15), KILL (9), INT (2))", number)));
-    run({"kill", task->id, word}, {}, [task, respond](const CommandResult& result) {
-        if (result.status == 0) return respond(std::string());
-        const std::string text = failed_text("kill", result);
-        respond(fail_with(code_of(text), text));
+    ++task->kills;
+    run({"kill", task->id, word}, {}, [this, task, respond](const CommandResult& result) {
+        --task->kills;
+        if (result.status == 0) {
+            respond(std::string());
+        } else {
+            const std::string text = failed_text("kill", result);
+            respond(fail_with(code_of(text), text));
+        }
+        if (task->exited_ns != 0) tell_exit(task);
     });
 }
 

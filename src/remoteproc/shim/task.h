@@ -43,6 +43,7 @@ class TaskService {
         int exit_status = 0;
         std::uint64_t exited_ns = 0;
         bool starting = false, deleting = false;
+        int kills = 0;  ///< calls of Kill that are not answered yet
         std::vector<Respond> waiters;
         std::vector<std::function<void()>> after_exit;  ///< what waits for the end to be known and told
     };

@@ -101,8 +101,7 @@ TEST(FirmwareElf, ARawImageIsForTheKernelToJudgeWhereTheCoreIsUnknown) {
 }
 
 TEST(FirmwareElf, TalpasOwnFirmwareIsGood) {
-    const auto path =
-        std::filesystem::path(TALPA_SOURCE_DIR) / "build" / "firmware" / "bin" / "executorch_runner_cm33.elf";
+    const auto path = std::filesystem::path(TALPA_SOURCE_DIR) / "build" / "firmware" / "executorch_runner_cm33.elf";
     std::ifstream file(path, std::ios::binary);
     if (!file) GTEST_SKIP() << "the firmware is not built: " << path;
     const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""kill -9 at every step: of the runtime's commands, the proxy, the guard, and with containerd also of the shim and of
+containerd itself, at random moments of create, start, kill and delete. After each round the same name must work again, and at
+the end nothing may be left. Then 40 containers at once on 40 cores.
+Arguments: [COUNT [SEED]] (default 12 rounds; ./run soak does 200)"""
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "remoteproc"))
+import board  # noqa: E402
+import engines  # noqa: E402
+import scenarios  # noqa: E402
+
+BUILD = pathlib.Path(os.environ.get("TALPA_BUILD", pathlib.Path(__file__).parent.parent / "build" / "release")).resolve()
+CORES = 40
+STATES = "/root/.local/run/remoteproc-runtime"
+
+
+def nothing_left(w, what):
+    until = time.monotonic() + 5
+    while time.monotonic() < until and (w.proxies() or engines.processes("containerd-shim-remoteproc-v1")):
+        time.sleep(0.02)
+    assert not w.proxies(), f"{what}: processes {w.proxies()}"
+    assert not engines.processes("containerd-shim-remoteproc-v1"), f"{what}: shims"
+    states = os.listdir(STATES) if os.path.isdir(STATES) else []
+    assert not states, f"{what}: states {states}"
+    assert not w.stored(), f"{what}: firmware {w.stored()}"
+    assert not os.listdir("/var/lib/remoteproc-runtime/firmware"), f"{what}: index"
+    with open("/proc/self/mounts") as file:
+        assert "/rootfs " not in file.read(), f"{what}: a mount"
+    if os.path.isdir("/run/containerd/s"):
+        assert not os.listdir("/run/containerd/s"), f"{what}: a socket"
+    for index in range(CORES):
+        assert w.board.state(index) == "offline", f"{what}: core {index} is {w.board.state(index)}"
+
+
+def killed_after(rng, words, at_most_s):
+    """Starts a command and kills it some time later, or lets it end."""
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    time.sleep(rng.random() * at_most_s)
+    process.kill()
+    process.wait()
+
+
+def runtime_round(w, rng, number):
+    name, bundle = "chaos", w.bundle()
+    steps = [["create", "--bundle", bundle, name], ["start", name], ["kill", name], ["delete", name]]
+    victim = rng.randrange(6)
+    for step, words in enumerate(steps):
+        if step == victim:
+            killed_after(rng, [w.runtime, *words], 0.08)
+        elif victim >= 4 and step == 2:
+            # the processes that live: one of them, or all
+            pids = w.proxies()
+            for pid in pids if victim == 5 else pids[:1]:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+        else:
+            w.call(*words)
+    # Whatever that left: the next user of this name and this core gets a working container.
+    w.ok("delete", "--force", name)
+    w.ok("create", "--bundle", w.bundle(), name)
+    w.ok("start", name)
+    assert w.board.state() == "running", f"round {number}"
+    w.ok("kill", name)
+    w.ok("delete", name)
+    w.ok("gc")
+    nothing_left(w, f"round {number}, victim {victim}")
+
+
+def containerd_round(c, w, rng, number):
+    run = ["run", "-d", "--runtime", "io.containerd.remoteproc.v1", "--annotation", "remoteproc.name=imx-rproc",
+           "localhost/fw:latest", "chaos"]
+    ctr = [c.ctr_program, "--address", c.socket, *run]
+    victim = rng.choice(["shim", "proxy", "ctr", "containerd", "runtime"])
+    process = subprocess.Popen(ctr, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    if victim in ("shim", "proxy", "runtime") and rng.random() < 0.5:
+        process.wait()
+    else:
+        time.sleep(rng.random() * 0.3)
+    if victim == "ctr":
+        process.kill()
+    elif victim == "containerd":
+        c.stop(signal.SIGKILL)
+        process.wait()
+        c.start()
+    else:
+        pids = engines.processes("containerd-shim-remoteproc-v1" if victim == "shim" else "remoteproc-runtime")
+        for pid in pids[:1]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+    process.wait()
+    deadline = time.monotonic() + 15
+    while time.monotonic() < deadline:
+        c.call("tasks", "kill", "-s", "SIGKILL", "chaos", check=False)
+        c.call("tasks", "rm", "-f", "chaos", check=False)
+        c.call("containers", "rm", "chaos", check=False)
+        if "chaos" not in c.call("containers", "ls", "-q").stdout and not c.status("chaos")[0]:
+            break
+        time.sleep(0.1)
+    c.call("snapshots", "rm", "chaos", check=False)
+    # A client that gave up may have left a state; the next create of the name must not mind.
+    again = c.call(*run, check=False)
+    assert again.returncode == 0, f"round {number}, victim {victim}: {again.stderr}"
+    assert w.board.state() == "running"
+    c.call("tasks", "kill", "chaos")
+    engines.wait_for("stopped", lambda: c.status("chaos")[0] == "STOPPED", 5)
+    c.call("tasks", "rm", "chaos")
+    c.call("containers", "rm", "chaos")
+    w.ok("gc")
+    nothing_left(w, f"containerd round {number}, victim {victim}")
+
+
+def at_once(w):
+    failed = []
+
+    def one(index):
+        name = f"many{index}"
+        for words in (["create", "--bundle", w_bundles[index], name], ["start", name], ["kill", name], ["delete", name]):
+            result = w.call(*words, timeout=90)
+            if result.code:
+                failed.append((name, words, result.err))
+                return
+            if words[0] == "start" and w.board.state(index) != "running":
+                failed.append((name, "not running"))
+
+    w_bundles = [w.bundle(name=f"core{index}" if index else "imx-rproc") for index in range(CORES)]
+    threads = [threading.Thread(target=one, args=(index,)) for index in range(CORES)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed, failed[:3]
+    nothing_left(w, "40 at once")
+
+
+def main():
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 12
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    if (why := board.possible()) is not None:
+        print("skipped:", why)
+        return 77
+    here = board.Board(["imx-rproc"] + [f"core{index}" for index in range(1, CORES)])
+    w = scenarios.World(here, str(BUILD / "bin" / "remoteproc-runtime"))
+    w.reset()
+    rng, c = random.Random(seed), None
+    try:
+        for number in range(count):
+            runtime_round(w, rng, number)
+        print(f"{count} rounds of the runtime, nothing left", flush=True)
+        at_once(w)
+        print(f"{CORES} at once on {CORES} cores, nothing left", flush=True)
+        if engines.have("containerd", "ctr"):
+            c = engines.Containerd(str(BUILD / "bin"), name="ctrd-chaos")
+            c.import_image("/run/fw.tar", "localhost/fw:latest", scenarios.elf())
+            rounds = max(count // 4, 2)
+            for number in range(rounds):
+                containerd_round(c, w, rng, number)
+            print(f"{rounds} rounds of containerd, nothing left", flush=True)
+    finally:
+        if c is not None:
+            c.stop(signal.SIGKILL)
+        for name in ("containerd-shim-remoteproc-v1", "remoteproc-runtime"):
+            for pid in engines.processes(name):
+                os.kill(pid, signal.SIGKILL)
+        here.close()
+    print("1 passed, 0 failed")
+    return 0
+
+
+sys.exit(main())

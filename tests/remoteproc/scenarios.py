@@ -745,6 +745,152 @@ def killed_create(w):
     w.ok("start", "k")
 
 
+@scenario("K10", "a core without owner that runs the same firmware is adopted when the bundle asks for it")
+def adopted(w):
+    c = w.running()
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in w.proxies():
+            os.kill(pid, number)
+    time.sleep(0.1)
+    starts = sum("state=start" in line for line in w.board.log())
+    d = w.create(annotations={"remoteproc.ownerless": "adopt"})
+    w.ok("start", d)
+    assert w.status(d) == "running" and w.board.state() == "running"
+    assert sum("state=start" in line for line in w.board.log()) == starts, "it was started again"
+    w.ok("delete", c)
+    assert w.board.state() == "running" and len(w.stored()) == 1
+    w.ok("kill", d)
+    w.offline()
+    w.ok("delete", d)
+    assert w.stored() == []
+
+
+@scenario("K11", "gc stops a core whose container is gone, and leaves others alone")
+def garbage(w):
+    c, d = w.running(), w.create(name="second")
+    w.ok("start", d)
+    gone = w.state(c)["pid"]
+    pids = [pid for pid in w.proxies() if b"remoteproc0" in open(f"/proc/{pid}/cmdline", "rb").read()]
+    assert gone in pids
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            os.kill(pid, number)
+    assert f"stopped imx-rproc, whose container {c} is gone" in w.ok("gc").out
+    assert w.board.state() == "offline" and w.board.state(1) == "running"
+
+
+@scenario("K12", "a digest that does not fit is refused before the core is touched; the right one starts")
+def digest(w):
+    import hashlib
+    right = hashlib.sha256(elf()).hexdigest()
+    c = w.create(annotations={"remoteproc.sha256": "0" * 64})
+    w.fails("annotation remoteproc.sha256 wants", "start", c)
+    assert w.stored() == [] and w.status(c) == "created"
+    d = w.create(annotations={"remoteproc.sha256": right.upper()})
+    w.ok("start", d)
+
+
+@scenario("K13", "called as runc is: --root holds the state, --log FILE gets errors as JSON, the environment names the core")
+def as_runc(w):
+    # Such callers hand over the container's output as their own, so nobody waits for its end here.
+    out = open("/run/output", "w+")
+
+    def ok(*words):
+        done = subprocess.run([w.runtime, *head, *words], stdout=out, stderr=out, stdin=subprocess.DEVNULL, timeout=30)
+        out.seek(0)
+        assert done.returncode == 0, out.read()
+
+    head = ["--root", "/run/r", "--log", "/run/log.json", "--log-format", "json", "--systemd-cgroup"]
+    bundle = w.bundle(name=None, process={"args": ["hello.elf"], "env": ["REMOTEPROC_NAME=imx-rproc"]})
+    ok("create", "--bundle", bundle, "--pid-file", "/run/r.pid", "r1")
+    assert os.path.exists("/run/r/r1/state.json")
+    ok("start", "r1")
+    assert w.board.state() == "running"
+    assert json.loads(w.ok(*head, "ps", "--format", "json", "r1").out) == [w_state(w, head)["pid"]]
+    w.fails("cannot delete running container", *head, "delete", "r1")
+    with open("/run/log.json") as file:
+        last = json.loads(file.read().splitlines()[-1])
+    assert last["level"] == "error" and "cannot delete running container r1" in last["msg"]
+    ok("kill", "r1", "15")
+    ok("delete", "r1")
+    w.fails("no remote processor was named and this machine has 3", *head, "create", "--bundle", w.bundle(name=None), "r2")
+    w.fails("missing remoteproc.name", "create", "--bundle", w.bundle(name=None), "r2")
+
+
+def w_state(w, head):
+    return json.loads(w.ok(*head, "state", "r1").out)
+
+
+@scenario("K14", "features, list, ps, events, spec, logs and run tell what they should; exec and pause say why not")
+def tools(w):
+    assert json.loads(w.ok("features").out)["hooks"][0] == "prestart"
+    c = w.running()
+    assert [e["id"] for e in json.loads(w.ok("list", "-f", "json").out)] == [c] and w.ok("list", "-q").out == c + "\n"
+    assert str(w.state(c)["pid"]) in w.ok("ps", c).out
+    w.board.ctl("0 trace one\\n")
+    time.sleep(0.2)
+    assert w.ok("logs", c).out == "one\n"
+    assert json.loads(w.ok("events", "--stats", c).out)["data"]["pids"]["current"] == 1
+    w.ok("kill", c)
+    w.offline()
+    assert [json.loads(line)["type"] for line in w.ok("events", c).out.splitlines()] == ["ready", "started", "exit"]
+    w.ok("delete", c)
+    for word in ("exec", "pause", "resume", "checkpoint"):
+        w.fails(f"{word} is not supported", word, "--flag", c)
+    w.ok("update", "--resources", "-", c)
+    os.makedirs("/run/spec/rootfs")
+    w.ok("spec", "--bundle", "/run/spec", "--name", "imx-rproc", "--firmware", "x.elf")
+    with open("/run/spec/rootfs/x.elf", "wb") as file:
+        file.write(elf())
+    runner = subprocess.Popen([w.runtime, "run", "--bundle", "/run/spec", "r"], stdout=subprocess.DEVNULL)
+    assert w.board.wait_state("running")
+    runner.terminate()
+    assert runner.wait(timeout=5) == 0 and w.call("state", "r").code == 1
+
+
+@scenario("K15", "recovery by annotation for the container's life; a recovery that does not come ends it with 139")
+def recovery(w):
+    c = w.running(annotations={"remoteproc.recovery": "disabled"})
+    assert w.board.attribute("recovery") == "disabled"
+    w.ok("kill", c)
+    w.offline()
+    w.ok("delete", c)
+    assert w.board.attribute("recovery") == "enabled"
+    w.board.ctl("0 recover-ms 60000")
+    d = w.running(annotations={"remoteproc.recovery-timeout": "1"})
+    w.board.ctl("0 crash")
+    time.sleep(0.5)
+    assert w.status(d) == "running", "the kernel may still recover it"
+    w.wait_status(d, "stopped", 3.0)
+    assert '"exit"' in w.ok("events", d).out and "139" in w.ok("events", d).out
+
+
+@scenario("K16", "a device that goes away ends the container")
+def removed(w):
+    d = w.create(name="third")
+    w.ok("start", d)
+    w.board.ctl("2 remove")
+    try:
+        w.wait_status(d, "stopped", 3.0)
+        w.ok("delete", "--force", d)
+    finally:
+        w.board.ctl("2 present 1")
+
+
+@scenario("K17", "each implementation takes a container over from the other's state file")
+def take_over(w):
+    c = w.create()
+    os.remove(f"{NEEDS_ROOT_FILES}/{c}/details.json")  # the original writes state.json only
+    assert w.status(c) == "created"
+    w.ok("start", c)
+    assert w.board.wait_state("running")
+    w.ok("kill", c)
+    w.offline()
+    w.wait_status(c, "stopped")
+    w.ok("delete", c)
+    assert w.stored() == []
+
+
 def run(world, only=None, quiet=False):
     """Runs the table; returns the numbers that failed."""
     failed = []

@@ -197,10 +197,16 @@ Result<void> destroy(const Settings& settings, Container& container, int grace_m
     note(stop_owned_core(settings, container, kDestroyLockMs));
     const std::string stored = container.state.annotation(kStoredPathKey);
     const FirmwareIndex index = settings.index();
-    if (!stored.empty()) {
+    std::string holder;  // of the copy, by the index
+    index.for_each([&](const std::string& path, const std::string& of) {
+        if (path == stored) holder = of;
+    });
+    if (!holder.empty() && holder != container.folder) {
+        // Adopted: another container's core runs from it.
+    } else if (!stored.empty()) {
         // The path stands in a file: only a copy that the index knows, or that is unmistakably one, is removed.
-        if (index.owns(stored) || is_stored_name(clean_path(stored), firmware_folder(settings.paths),
-                                                 container.state.annotation(kFirmwarePathKey)))
+        if (!holder.empty() || is_stored_name(clean_path(stored), firmware_folder(settings.paths),
+                                              container.state.annotation(kFirmwarePathKey)))
             note(remove_firmware(stored, index));
         else if (::access(stored.c_str(), F_OK) == 0)
             log(LogLevel::Warn, "not removing a file that is not known as a copy of this runtime", {{"path", stored}});

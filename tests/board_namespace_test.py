@@ -188,6 +188,34 @@ def nothing_is_left_after_kill_9():
         equal(machine(), before, f"the machine after kill -9 of the {victim}")
 
 
+def an_ordinary_user_may_have_one():
+    """With a /dev/fuse as distributions set it, and user namespaces; root makes both here, in a mount namespace of its own."""
+    if os.geteuid() != 0:
+        return  # then all the other tests are this one
+    script = f"""
+set -e
+mount -t tmpfs none /mnt
+mknod /mnt/fuse c 10 229 && chmod 666 /mnt/fuse && mount --bind /mnt/fuse /dev/fuse
+mkdir -m 777 /mnt/home && cp {lib.TALPA} /mnt/talpa && cp {lib.FIRMWARE} /mnt/runner.elf && chmod 755 /mnt /mnt/talpa /mnt/runner.elf
+cat > /mnt/user.sh <<'END'
+export HOME=/mnt/home TALPA_BOARDS=/mnt/home/boards
+cd /mnt
+if ! ./talpa board up --startup-delay 0; then exit 77; fi
+./talpa board exec -- sh -c 'cp /mnt/runner.elf /lib/firmware/ && cd /sys/class/remoteproc/remoteproc0 && echo runner.elf > firmware &&
+    echo start > state && cat state && sleep 0.5 && test -e /dev/ttyRPMSG0 && id -u'
+./talpa board down
+ls /mnt/home/boards
+END
+exec setpriv --reuid 65534 --regid 65534 --clear-groups sh /mnt/user.sh
+"""
+    done = subprocess.run(["unshare", "--mount", "bash", "-c", script], capture_output=True, text=True, timeout=120)
+    if done.returncode == 77:
+        print(f"  not here: {done.stderr.strip()}")
+        return
+    check("\nrunning\n0\nThe board 'board' is down.\n" in done.stdout and done.stdout.endswith("down.\n"),
+          f"{done.stdout}{done.stderr}")
+
+
 def a_signal_ends_a_board_in_order():
     b = lib.NamespaceBoard("signalled")
     disk = b.disk()
@@ -207,5 +235,6 @@ if not lib.FIRMWARE.exists():
     lib.skip("the firmware is not built (./run build)")
 sys.exit(lib.run_all([programs_see_an_imx93_and_the_machine_stays_as_it_is, a_programs_status_folder_and_input_are_its_own,
                       boards_do_not_see_each_other, ports_reach_the_users_machine,
-                      ssh_enters_with_the_boards_own_key, nothing_is_left_after_kill_9, a_signal_ends_a_board_in_order],
+                      ssh_enters_with_the_boards_own_key, an_ordinary_user_may_have_one, nothing_is_left_after_kill_9,
+                      a_signal_ends_a_board_in_order],
                      namespaces=True))

@@ -149,6 +149,30 @@ host::Result<int> trace(const BoardCommandOptions& o) {
     return host::kExitSuccess;
 }
 
+/// The stub is in the board's process; here its bytes only pass.
+host::Result<int> gdb(const BoardCommandOptions& o) {
+    TRY_ASSIGN(const auto record, running(o));
+    const std::string request = fmt::format("gdb {}", o.processor);
+    if (o.stdio) {
+        TRY_ASSIGN(const int socket, board::open_request(record.control_socket(), request));
+        board::relay(STDIN_FILENO, STDOUT_FILENO, socket);
+        ::close(socket);
+        return host::kExitSuccess;
+    }
+    TRY_ASSIGN(const auto listener, board::Forwarder::listen("127.0.0.1", {static_cast<std::uint16_t>(o.gdb_port), 0}));
+    listener->serve([&] {
+        const auto socket = board::open_request(record.control_socket(), request);
+        return socket ? *socket : -ECONNREFUSED;
+    });
+    fmt::print(
+        "The M33 waits for a debugger; Ctrl-C ends this.\n"
+        "  gdb-multiarch build/firmware/executorch_runner_cm33.elf -ex 'target remote :{}'\n",
+        listener->port().outside);
+    std::fflush(stdout);
+    while (board::look_up(record.name).alive) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    return host::kExitSuccess;
+}
+
 host::Result<int> ssh_config(const BoardCommandOptions& o) {
     TRY_ASSIGN(const auto record, enterable(o));
     if (!record.ssh)
@@ -290,6 +314,7 @@ host::Result<int> board_command(const std::string& subcommand, const BoardComman
     if (subcommand == "up") return up(options);
     if (subcommand == "exec") return exec(options, options.command);
     if (subcommand == "shell") return exec(options, {"bash", "-l"});
+    if (subcommand == "gdb") return gdb(options);
     if (subcommand == "trace") return trace(options);
     if (subcommand == "connect") return connect(options);
     if (subcommand == "ssh-config") return ssh_config(options);

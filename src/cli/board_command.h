@@ -18,10 +18,10 @@ struct BoardCommandOptions {
     unsigned remoteprocs = 1, startup_delay_ms = 500, npu_threads = 2;
     std::vector<std::string> publish;
     int ssh_port = -1;
-    unsigned port = 0;
+    unsigned port = 0, gdb_port = 3333, processor = 0;
     std::size_t lines = 0;
     bool trace_rpmsg = false, trace_mu = false, trace_npu = false, trace_sysfs = false;
-    bool foreground = false, json = false, follow = false, all = false;
+    bool foreground = false, stdio = false, json = false, follow = false, all = false;
 };
 
 void add_board(CLI::App& app, BoardCommandOptions& options);

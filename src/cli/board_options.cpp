@@ -44,6 +44,13 @@ constexpr const char* kTraceFooter = R"(Examples:
 
 Without one of the sources: all of them. Times are seconds since the board was made, as in its kernel log.)";
 
+constexpr const char* kGdbFooter = R"(Examples:
+  talpa board gdb &
+  gdb-multiarch build/firmware/executorch_runner_cm33.elf -ex 'target remote :3333' -ex 'info registers'
+  gdb-multiarch build/firmware/executorch_runner_cm33.elf -ex 'target remote | talpa board gdb --stdio'
+
+The core halts while a debugger is attached and runs on when it detaches. Linux sees nothing of it.)";
+
 constexpr const char* kDownFooter = R"(Examples:
   talpa board down
   talpa board down --all
@@ -138,6 +145,15 @@ void add_board(CLI::App& app, BoardCommandOptions& o) {
     trace->add_flag("--npu", o.trace_npu, "The NPU's registers and its interrupt");
     trace->add_flag("--sysfs", o.trace_sysfs, "Reads and writes below /sys");
     trace->footer(kTraceFooter);
+
+    CLI::App* gdb = board->add_subcommand("gdb", "Let a debugger attach to a board's M33");
+    add_selection(gdb, o);
+    gdb->add_option("--port", o.gdb_port, "Port of this machine (default: 3333; 0: any free one)")
+        ->type_name("PORT")
+        ->check(CLI::Range(0u, 65535u).description(""));
+    gdb->add_option("--processor", o.processor, "Which remote processor (default: 0)")->type_name("K");
+    gdb->add_flag("--stdio", o.stdio, "Speak on standard input and output, for gdb's `target remote |`");
+    gdb->footer(kGdbFooter);
 
     CLI::App* down = board->add_subcommand("down", "End a board and remove everything of it");
     add_selection(down, o);

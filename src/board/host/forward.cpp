@@ -142,6 +142,7 @@ struct Forwarder::State {
     std::mutex mutex;
     std::condition_variable idle;
     unsigned connections = 0;
+    Connect connect;
     std::thread accepting;
 
     void accept_all();
@@ -177,6 +178,11 @@ PublishedPort Forwarder::port() const {
 }
 
 void Forwarder::serve() {
+    serve([port = state_->port.inside] { return connect_local(port); });
+}
+
+void Forwarder::serve(Connect connect) {
+    state_->connect = std::move(connect);
     state_->accepting = std::thread([state = state_.get()] { state->accept_all(); });
 }
 
@@ -218,7 +224,7 @@ void Forwarder::State::accept_all() {
 }
 
 void Forwarder::State::connection(int client) const {
-    const int server = connect_local(port.inside);
+    const int server = connect();
     if (server < 0) {
         const linger reset{1, 0};  // what a client of a closed port sees
         ::setsockopt(client, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);

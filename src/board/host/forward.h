@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ struct PublishedPort {
 
 class Forwarder {
   public:
+    /// What a client is connected with: a socket, or a negative errno.
+    using Connect = std::function<int()>;
+
     /// Listens at address:port.outside, in the network namespace that this thread is in. Before `serve` clients wait.
     [[nodiscard]] static host::Result<std::unique_ptr<Forwarder>> listen(const std::string& address,
                                                                          PublishedPort port);
@@ -32,6 +36,8 @@ class Forwarder {
     /// From now on connects each client to 127.0.0.1:port.inside of the network namespace that this thread is in. A
     /// client of a port where nobody listens is reset.
     void serve();
+    /// The same with something else than a port.
+    void serve(Connect connect);
     /// With the port that was chosen.
     [[nodiscard]] PublishedPort port() const;
     /// After a fork, in the process that does not serve.

@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import select
 import shutil
 import subprocess
 import sys
@@ -155,6 +156,55 @@ def namespace_board(name, *options):
         yield b
     finally:
         b.down()
+
+
+GOLDEN = SOURCE / "tests/golden/models/ds_cnn_random"
+
+
+def stage(b):
+    """A small network and its input where a bare RUN looks for them."""
+    with open(b.dev / "mem", "r+b", buffering=0) as memory:
+        for name, address in (("ds_cnn_random.pte", 0xC0000000), ("in0.bin", 0xC036D000)):
+            memory.seek(address)
+            memory.write((GOLDEN / name).read_bytes())
+
+
+def run(b, node="ttyRPMSG0", line="RUN", seconds=20):
+    """All that comes back until OK, ERR or silence."""
+    wait_for((b.dev / node).is_symlink, node)
+    fd = os.open(b.dev / node, os.O_RDWR | os.O_NOCTTY)
+    os.write(fd, line.encode() + b"\n")
+    text = b""
+    tag = line.partition(" ")[0] + " " if line.startswith("@") else ""
+    endings = tuple((tag + word).encode() for word in ("OK ", "ERR ", "PONG"))
+    while not any(part.startswith(endings) for part in text.split(b"\n")[:-1]):
+        if not select.select([fd], [], [], seconds)[0]:
+            break
+        try:
+            piece = os.read(fd, 4096)
+        except OSError:
+            break
+        if not piece:
+            break
+        text += piece
+    os.close(fd)
+    return text.decode()
+
+
+def started(*options):
+    b = Board("--startup-delay", 0, *options)
+    b.install()
+    b.start()
+    return b
+
+
+def log_of(b):
+    return talpa("board", "logs", "--root", b.root).stdout
+
+
+def end(b):
+    b.down()
+    shutil.rmtree(b.root, ignore_errors=True)
 
 
 def boards():

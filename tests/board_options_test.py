@@ -2,60 +2,12 @@
 """Boards that lack something, misbehave or crash: each failure that users meet, as it shows."""
 import os
 import pathlib
-import select
-import struct
 import subprocess
 import sys
 import time
 
 import board_lib as lib
-from board_lib import board, check, equal, shell_write, wait_for
-
-GOLDEN = lib.SOURCE / "tests/golden/models/ds_cnn_random"
-
-
-def stage(b):
-    with open(b.dev / "mem", "r+b", buffering=0) as memory:
-        for name, address in (("ds_cnn_random.pte", 0xC0000000), ("in0.bin", 0xC036D000)):
-            memory.seek(address)
-            memory.write((GOLDEN / name).read_bytes())
-
-
-def run(b, node="ttyRPMSG0", line="RUN", seconds=20):
-    """All that comes back until OK, ERR or silence."""
-    wait_for((b.dev / node).is_symlink, node)
-    fd = os.open(b.dev / node, os.O_RDWR | os.O_NOCTTY)
-    os.write(fd, line.encode() + b"\n")
-    text = b""
-    while not any(part.startswith((b"OK ", b"ERR ", b"PONG")) for part in text.split(b"\n")[:-1]):
-        if not select.select([fd], [], [], seconds)[0]:
-            break
-        try:
-            piece = os.read(fd, 4096)
-        except OSError:
-            break
-        if not piece:
-            break
-        text += piece
-    os.close(fd)
-    return text.decode()
-
-
-def started(*options):
-    b = lib.Board("--startup-delay", 0, *options)
-    b.install()
-    b.start()
-    return b
-
-
-def log_of(b):
-    return lib.talpa("board", "logs", "--root", b.root).stdout
-
-
-def end(b):
-    b.down()
-    lib.shutil.rmtree(b.root, ignore_errors=True)
-
+from board_lib import board, check, end, equal, log_of, run, shell_write, stage, started, wait_for
 
 def what_a_board_lacks_shows_where_users_meet_it():
     node = "firmware/devicetree/base/"

@@ -252,6 +252,8 @@ int Remoteproc::load_segments(const ElfImage& image) {
                       segment.physical_address, segment.memory_size);
             log_.line("remoteproc remoteproc{}: bad phdr da 0x{:x} mem 0x{:x}", config_.index, segment.physical_address,
                       segment.memory_size);
+            // Linux leaves it at that; what there is helps more.
+            for (const char* const window : address_map_lines()) log_.line("board: the M33 has {}", window);
             return -EINVAL;
         }
         std::memcpy(to, segment.data.data(), segment.data.size());

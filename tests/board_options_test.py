@@ -120,6 +120,30 @@ def a_crash_is_recovered_from_and_leaves_a_core_file():
     end(b)
 
 
+def a_debugger_attaches_and_leaves():
+    if not lib.shutil.which("gdb-multiarch"):
+        print("  no gdb-multiarch here: not tried")
+        return
+    b = started()
+    check(run(b, line="PING").startswith("PONG"), "an answer")
+    gdb = ["gdb-multiarch", "-batch", "-nx", lib.FIRMWARE, "-ex", "set confirm off"]
+    by_pipe = subprocess.run([*gdb, "-ex", f"target remote | {lib.TALPA} board gdb --root {b.root} --stdio", "-ex", "print/x $pc",
+                              "-ex", "x/2xw 0x0ffe0000", "-ex", "x/2dw 0x2001e000", "-ex", "detach"],
+                             capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    check("$1 = 0xffe" in by_pipe.stdout and "0x2001e000:\t1\t2" in by_pipe.stdout, f"by a pipe: {by_pipe.stdout}{by_pipe.stderr}")
+    check(run(b, line="PING").startswith("PONG"), "an answer after the debugger has left")
+    stub = subprocess.Popen([lib.TALPA, "board", "gdb", "--root", b.root, "--port", "0"], stdout=subprocess.PIPE, text=True)
+    stub.stdout.readline()
+    port = stub.stdout.readline().rpartition(":")[2].strip(" '\n")
+    by_port = subprocess.run([*gdb, "-ex", f"target remote :{port}", "-ex", "stepi", "-ex", "print $primask", "-ex", "detach"],
+                             capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    check("$1 = 0" in by_port.stdout, f"by a port: {by_port.stdout}{by_port.stderr}")
+    check(run(b, line="PING").startswith("PONG"), "an answer after that")
+    b.down()
+    stub.wait(10)
+    lib.shutil.rmtree(b.root)
+
+
 def trace_shows_what_passes():
     b = lib.Board("--startup-delay", 0)
     trace = subprocess.Popen([lib.TALPA, "board", "trace", "--root", b.root], stdout=subprocess.PIPE, text=True)
@@ -145,4 +169,5 @@ if not lib.FIRMWARE.exists():
 sys.exit(lib.run_all([what_a_board_lacks_shows_where_users_meet_it, a_start_that_kills_the_board_is_a_panic_in_its_log,
                       an_npu_without_clock_faults_the_core_and_linux_sees_nothing,
                       the_firewall_makes_a_bus_error_of_the_npu, u_boot_may_have_started_the_m33,
-                      a_crash_is_recovered_from_and_leaves_a_core_file, trace_shows_what_passes]))
+                      a_crash_is_recovered_from_and_leaves_a_core_file, a_debugger_attaches_and_leaves,
+                      trace_shows_what_passes]))

@@ -15,10 +15,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
 #include "base/host/file.h"
+#include "board/gdb/server.h"
 #include "board/host/board.h"
 #include "board/host/control.h"
 #include "board/host/log_file.h"
@@ -217,6 +219,10 @@ host::Result<void> live(const BoardOptions& options, const BoardRecord& record, 
     ControlServer& control = *outside.control;
     control.on("status", [&](const auto&, ControlReply& reply) { (void)reply.send(board->status_json() + "\n"); });
     control.on("trace", [&](const auto& words, ControlReply& reply) { follow_trace(*board, words, reply); });
+    control.on("gdb", [&](const auto& words, ControlReply& reply) {
+        Machine* const machine = board->machine(words.size() > 1 ? std::strtoul(words[1].c_str(), nullptr, 10) : 0);
+        if (machine != nullptr) gdb::serve(*machine, reply.fd());
+    });
     control.on("down", [&](const auto&, ControlReply& reply) {
         (void)reply.send("ending\n");
         end.end();

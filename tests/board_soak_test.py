@@ -113,7 +113,11 @@ def stop_and_start(b, number, ending, cycles, chance):
         before = announcements(b)
         equal(shell_write("start", b.remoteproc() / "state"), "", f"start {i}")
         if ending:
-            wait_for(lambda: announcements(b) == before + CHANNELS, f"announcement in cycle {i}")
+            try:
+                wait_for(lambda: announcements(b) == before + CHANNELS, f"announcement in cycle {i}")
+            except AssertionError as error:
+                raise AssertionError(f"{error}; trace: {(b.debug() / 'trace0').read_text()}; log: "
+                                     f"{lib.talpa('board', 'logs', '--root', b.root, '--lines', 30).stdout}") from error
 
 
 def soak(quirk, ending, number):

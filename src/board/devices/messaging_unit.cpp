@@ -32,12 +32,17 @@ bool MessagingUnit::m33_line() const {
 }
 
 void MessagingUnit::update_line(std::unique_lock<std::mutex>& lock) {
-    const bool line = m33_line();
-    const bool change = line != line_;
-    line_ = line;
     lock.unlock();
     changed_.notify_all();
-    if (change) interrupt_(line);
+    // Both sides change the line. Told in another order than it changed, a rise that is over would stay for ever, and
+    // the M33 would take the interrupt without end.
+    const std::lock_guard in_order(line_mutex_);
+    {
+        const std::lock_guard again(mutex_);
+        if (m33_line() == line_) return;
+        line_ = !line_;
+    }
+    interrupt_(line_);
 }
 
 bool MessagingUnit::read(cpu::u32 offset, unsigned size, cpu::u32& value) {

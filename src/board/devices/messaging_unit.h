@@ -17,7 +17,8 @@ namespace talpa::board {
 
 class MessagingUnit final : public cpu::Device, public Mailbox {
   public:
-    /// `m33_interrupt`: level of the M33's line, called from any thread without a lock. `received`: Linux's handler of
+    /// `m33_interrupt`: level of the M33's line, called from any thread, one call at a time; it may not
+    /// come back here. `received`: Linux's handler of
     /// words from the M33, called on the unit's own thread.
     MessagingUnit(std::function<void(bool)> m33_interrupt, std::function<void()> received);
     ~MessagingUnit() override;
@@ -62,7 +63,8 @@ class MessagingUnit final : public cpu::Device, public Mailbox {
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     Side m33_, linux_;
-    bool line_ = false;
+    std::mutex line_mutex_;  ///< orders the calls of interrupt_
+    bool line_ = false;      ///< what it was last told
     bool listening_ = false;
     bool delivering_ = false;  ///< Linux's handler runs
     bool ending_ = false;

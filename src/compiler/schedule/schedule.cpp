@@ -450,9 +450,8 @@ class Scheduler {
     // Even a computed output may equal an input, min(x, x) say. Only what is much smaller may take an input's place.
     [[nodiscard]] bool like_an_input(const Tensor& output) const {
         constexpr std::uint64_t kMuchSmaller = 4;
-        return std::any_of(n_.inputs.begin(), n_.inputs.end(), [&](TensorId t) {
-            return n_.tensors[t].bytes() < output.bytes() * kMuchSmaller;
-        });
+        return std::any_of(n_.inputs.begin(), n_.inputs.end(),
+                           [&](TensorId t) { return n_.tensors[t].bytes() < output.bytes() * kMuchSmaller; });
     }
     // Does the output come from a computed tensor by one copy?
     [[nodiscard]] bool staged_result(std::size_t output, const std::vector<bool>& computed) const {

@@ -237,6 +237,8 @@ def run_all(tests, namespaces=False):
             except Exception as error:
                 failed = 1
                 print(f"FAILED {test.__name__}: {error}")
+        if failed:  # their boards are still up
+            talpa("board", "down", "--all")
         left = list(pathlib.Path(folder).iterdir())
         if left:
             failed = 1

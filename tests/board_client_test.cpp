@@ -93,6 +93,27 @@ TEST_F(BoardClient, TwoClientsAtOnceGetTheirOwnAnswers) {
     EXPECT_EQ(wrong, 0);
 }
 
+TEST_F(BoardClient, OpeningTheTtyTakesNoAnswersFromAProgramThatWaits) {
+    up();
+    ASSERT_EQ(tree_->start(), 0);
+    ASSERT_TRUE(client_->info());
+    std::atomic<bool> ending{false};
+    std::thread opener([&] {
+        while (!ending) {
+            EXPECT_TRUE(direct_access({.root = tree_->root()})->open_tty());
+            std::this_thread::sleep_for(100us);
+        }
+    });
+    RunJob job = ds_cnn_.job();
+    job.timeout = 10s;
+    for (int i = 0; i < 10; ++i) {
+        const auto answer = client_->run(job);
+        EXPECT_TRUE(answer) << answer.error().flat().describe();
+    }
+    ending = true;
+    opener.join();
+}
+
 TEST_F(BoardClient, LargeProgramsGoToTheUpperRegion) {
     TALPA_NEEDS_REFERENCE();
     up();

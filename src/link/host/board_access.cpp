@@ -71,7 +71,7 @@ class DirectAccess final : public BoardAccess {
             const fs::path path = paths_.under(candidate);
             Fd fd(::open(path.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
             if (fd && make_raw(fd.get())) {
-                ::tcflush(fd.get(), TCIOFLUSH);
+                // Not flushed here: another program may be waiting for what is in it. That is done under the lock.
                 return OpenedTty{std::move(fd), candidate};
             }
             tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", candidate, std::strerror(errno));

@@ -48,7 +48,7 @@ def failures(check):
         human = talpa(*arguments, "--top", 2)
         check.that(human.status == 0 and "NPU" in human.out and "estimated" not in human.out, human.out + human.err)
     with BoardTree("--npu-hangs") as board:
-        hung = talpa("classify", PHOTO, "--program", RESNET, "--root", board.root, "--timeout", 1.5)
+        hung = talpa("classify", PHOTO, "--program", RESNET, "--root", board.root, "--timeout", 4)
         check.that(hung.status == 1 and "ERR 6" in hung.err and "imx-rproc" in hung.err, hung.err)
         # Stopped in the middle: it ends, and says so, long before its timeout.
         waiting = subprocess.Popen([TALPA, "classify", PHOTO, "--program", RESNET, "--root", board.root, "--timeout", "60"],

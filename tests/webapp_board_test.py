@@ -24,7 +24,7 @@ MISSING = {
     "ethosu-region": ("reserved-ethosu", "failed", "without reusable"),
     "ethosu-device": ("ethosu-device", "failed", "modprobe ethosu"),
     "devmem": ("memory", "failed", "CONFIG_DEVMEM"),
-    "iomem-relaxed": ("memory", "warning", "iomem=relaxed"),  # below --root the memory is a file, which root may always map
+    "iomem-relaxed": ("memory", "failed", "iomem=relaxed"),
     "power-domain": ("remoteproc", "warning", "Add power-domains"),
     "mcore-booted": ("firmware", "failed", "clk-imx93.mcore_booted"),
     "rpmsg": ("tty", "failed", "modprobe rpmsg_tty"),

@@ -314,7 +314,7 @@ def photos(check, board):
 def slow_board(check):
     """A run that goes on: SIGTERM ends it within a second, a full queue is told, a timeout says what is known."""
     with BoardTree("--npu-hangs") as board:
-        with Server("--root", board.root, "--program", RESNET, "--queue", 2, "--timeout", 2) as server:
+        with Server("--root", board.root, "--program", RESNET, "--queue", 2, "--timeout", 4) as server:
             status, problem = server.classify(("a.jpg", PHOTO.read_bytes()))
             check.equal(problem["code"], "runner-error-6", f"an NPU that hangs: {problem}")
             check.that(any("imx-rproc" in line for line in problem["known"]), "what is known")

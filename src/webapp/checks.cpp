@@ -96,6 +96,7 @@ Check memory_check(const BoardLook& look) {
     } else if (!look.memory_open.empty()) {
         check.found = fmt::format("cannot be opened: {}", look.memory_open);
         check.fix = "Run as root with CAP_SYS_RAWIO; in a container: --privileged.";
+        if (!look.tree.empty() && !relaxed) check.fix += " If it is so already: " + relax;
     } else if (!look.memory_map_model.empty() || !look.memory_map_upper.empty()) {
         std::string found;
         if (!look.memory_map_model.empty())

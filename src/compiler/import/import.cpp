@@ -4,6 +4,7 @@
 
 #include "base/host/file.h"
 #include "compiler/import/pt2/pt2.h"
+#include "compiler/import/tflite/tflite.h"
 #include "compiler/passes/passes.h"
 
 namespace talpa::compiler::import {
@@ -17,8 +18,9 @@ bool starts_with(talpa::Bytes file, std::string_view magic, std::size_t offset =
 
 Result<Graph> read(talpa::Bytes file, const Options& options) {
     if (starts_with(file, "PK")) return pt2::read(file, options);
+    if (starts_with(file, "TFL3", 4)) return tflite::read(file, options);
     return std::unexpected(host::Error(ErrorCode::NotSupported, "not a model file of a known kind",
-                                       "talpa reads .pt2 (torch.export.save)."));
+                                       "talpa reads .pt2 (torch.export.save) and .tflite."));
 }
 
 }  // namespace

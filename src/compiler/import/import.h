@@ -15,12 +15,12 @@
 namespace talpa::compiler::import {
 
 struct Options {
-    std::string program;                       ///< which of several programs in one archive
-    std::string architecture;                  ///< built-in network that a file of weights belongs to: "mobilenet_v2"
+    std::string program{};                     ///< which of several programs in one archive
+    std::string architecture{};                ///< built-in network that a file of weights belongs to: "mobilenet_v2"
     std::vector<Problem>* problems = nullptr;  ///< takes the list of unsupported operators, for reports
     std::vector<std::string>* warnings = nullptr;
     /// Called after each stage ("import", "layout", …) with the graph as it is.
-    std::function<void(const char* stage, const Graph& graph)> after_stage;
+    std::function<void(const char* stage, const Graph& graph)> after_stage{};
 };
 
 /// Reads what the file's first bytes say it is, whatever its name. Errors name the file, and within it entry, node or

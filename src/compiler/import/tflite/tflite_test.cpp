@@ -1,0 +1,62 @@
+// The .tflite models of the reference set.
+#include "compiler/import/tflite/tflite.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/host/testing.h"
+#include "compiler/graph/check.h"
+#include "compiler/graph/dump.h"
+#include "compiler/import/import.h"
+
+namespace talpa::compiler::import {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::size_t count(const Graph& g, Op op) {
+    return static_cast<std::size_t>(std::ranges::count(g.nodes, op, &Node::op));
+}
+
+TEST(TfLite, ModelsComeIn) {
+    TALPA_NEEDS_REFERENCE();
+    struct Wanted {
+        const char* name;
+        std::size_t convolutions, additions;
+    };
+    // MobileNetV1 and V2 by their papers' tables: 1 + 2 x 13 and 52 convolutions (their classifiers are a convolution
+    // in all three).
+    for (const Wanted& w : {Wanted{"mobilenet_v1_0.25_128_quant", 28, 0},
+                            {"mobilenet_v2_1.0_224_quant", 53, 10},
+                            {"tf2_mobilenet_v2_1.0_224_ptq", 53, 10},
+                            {"split_concat", 0, 0}}) {
+        const auto graph = import_model(reference / "tflite" / (std::string(w.name) + ".tflite"));
+        ASSERT_TRUE(graph.has_value()) << w.name << ": " << graph.error().describe();
+        EXPECT_EQ(graph->arithmetic, Arithmetic::TfLite);
+        EXPECT_EQ(count(*graph, Op::Conv2d), w.convolutions) << w.name;
+        EXPECT_EQ(count(*graph, Op::Add), w.additions) << w.name;
+        EXPECT_EQ(count(*graph, Op::Permute), 0u) << w.name;
+        // uint8 only at the borders.
+        for (ValueId id = 0; id < graph->values.size(); ++id) {
+            const Value& v = (*graph)[id];
+            const bool border = std::ranges::count(graph->inputs, id) + std::ranges::count(graph->outputs, id) > 0;
+            EXPECT_EQ(v.stored_type() == DType::UInt8, border) << w.name << " " << v.name;
+        }
+        if (std::getenv("TALPA_SHOW") != nullptr) std::fputs(dump(*graph).c_str(), stdout);
+    }
+}
+
+TEST(TfLite, RecurrentLayersAreRefusedByName) {
+    TALPA_NEEDS_REFERENCE();
+    std::vector<Problem> problems;
+    const auto graph = import_model(reference / "tflite/keras_lstm_mnist_ptq.tflite", {.problems = &problems});
+    ASSERT_FALSE(graph.has_value());
+    EXPECT_EQ(graph.error().code, ErrorCode::NotSupported);
+    EXPECT_THAT(graph.error().describe(), HasSubstr("UNIDIRECTIONAL_SEQUENCE_LSTM"));
+    EXPECT_THAT(graph.error().describe(), HasSubstr("recurrent layers are not supported"));
+    ASSERT_FALSE(problems.empty());
+    EXPECT_EQ(problems[0].source.target, "UNIDIRECTIONAL_SEQUENCE_LSTM");
+}
+
+}  // namespace
+}  // namespace talpa::compiler::import

@@ -134,5 +134,83 @@ TEST(ImportNumbers, QuantizedArchivesComeWithinStepsOfTheRecordedIntegers) {
     }
 }
 
+std::vector<float> floats(const fs::path& file) {
+    return load(file, {{"dtype", "float32"}});
+}
+
+std::vector<std::vector<float>> run(const Graph& graph, const std::vector<std::vector<float>>& inputs,
+                                    Rounding rounding = Rounding::None) {
+    const auto executor = FloatExecutor::create(graph, rounding);
+    if (!executor) {
+        ADD_FAILURE() << executor.error().describe();
+        return {};
+    }
+    FloatExecutor::Workspace workspace;
+    auto outputs = executor->run(inputs, workspace);
+    if (!outputs) {
+        ADD_FAILURE() << outputs.error().describe();
+        return {};
+    }
+    return *outputs;
+}
+
+double furthest(const std::vector<float>& a, const std::vector<float>& b) {
+    if (a.size() != b.size()) return 1e9;
+    double worst = 0;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        worst = std::max(worst, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+    return worst;
+}
+
+/// Outputs by the onnx package's reference evaluator.
+TEST(ImportNumbers, OnnxModelsComputeWhatTheReferenceEvaluatorDid) {
+    const auto folder = testing::golden_folder() / "import";
+    struct Net {
+        const char* name;
+        double tolerance;
+        Rounding rounding;
+    };
+    // The last is quantized with steps of 0.03; one step may go the other way at a tie.
+    for (const Net& net : {Net{"float_net", 1e-6, Rounding::None}, Net{"shapes_net", 1e-6, Rounding::None},
+                           Net{"qdq_net", 0.0301, Rounding::Quantized}}) {
+        const auto graph = import::import_model(folder / (std::string(net.name) + ".onnx"));
+        ASSERT_TRUE(graph.has_value()) << net.name << ": " << graph.error().describe();
+        const auto outputs = run(*graph, {floats(folder / (std::string(net.name) + ".in0.bin"))}, net.rounding);
+        ASSERT_EQ(outputs.size(), 1u) << net.name;
+        EXPECT_LE(furthest(outputs[0], floats(folder / (std::string(net.name) + ".out0.bin"))), net.tolerance)
+            << net.name;
+    }
+}
+
+/// Weights alone, with the network built in, against the same network as PyTorch ran it.
+TEST(ImportNumbers, FilesOfWeightsMakeTheirNetworks) {
+    TALPA_NEEDS_REFERENCE();
+    struct Net {
+        fs::path file, folder;
+    };
+    for (const Net& net :
+         {Net{reference / "models/mobilenet_v2.pth", reference / "models/mobilenet_v2"},
+          Net{testing::golden_folder() / "import/ds_cnn.safetensors", reference / "models/ds_cnn_random"}}) {
+        const auto graph = import::import_model(net.file);
+        ASSERT_TRUE(graph.has_value()) << net.file << ": " << graph.error().describe();
+        const auto outputs = run(*graph, {floats(net.folder / "in0.bin")});
+        const auto expected = floats(net.folder / "float_out0.bin");
+        ASSERT_EQ(outputs.size(), 1u);
+        const float largest = std::ranges::max(expected);
+        EXPECT_LE(furthest(outputs[0], expected), 2e-5 * static_cast<double>(largest)) << net.file;
+    }
+}
+
+TEST(ImportNumbers, WeightsThatDoNotFitAreListed) {
+    const auto graph =
+        import::import_model(testing::golden_folder() / "import/ds_cnn.safetensors", {.architecture = "resnet18"});
+    ASSERT_FALSE(graph.has_value());
+    const auto text = graph.error().describe();
+    EXPECT_NE(text.find("the weights do not fit resnet18"), std::string::npos) << text;
+    EXPECT_NE(text.find("missing: 'conv1.weight' of shape [64, 3, 7, 7]"), std::string::npos) << text;
+    EXPECT_NE(text.find("and "), std::string::npos);
+    EXPECT_FALSE(import::import_model(testing::golden_folder() / "import/small.safetensors").has_value());
+}
+
 }  // namespace
 }  // namespace talpa::compiler

@@ -234,6 +234,8 @@ class Compilation {
         for (auto& m : extra_methods_) spec.methods.push_back(std::move(m));
         for (const auto& [name, text] : options_.metadata)
             spec.methods.push_back(pte::host::constant_method_spec(name, text));
+        for (const auto& [name, numbers] : options_.number_metadata)
+            spec.methods.push_back(pte::host::constant_method_spec(name, pte::host::DoubleListSpec{numbers}));
         spec.constants = program_.take_constants();
         result_.pte = pte::host::write_program(spec);
     }

@@ -24,6 +24,8 @@ struct CompileOptions {
     std::string method = "forward";
     /// Constant methods beside it: labels, preprocessing. Names and texts.
     std::vector<std::pair<std::string, std::string>> metadata;
+    /// The same of lists of numbers.
+    std::vector<std::pair<std::string, std::vector<double>>> number_metadata;
     /// "lower", "schedule", "emit": that stage's text goes into the report.
     std::string dump_after;
 };

@@ -3,8 +3,11 @@
 #include <cstring>
 
 #include "base/host/file.h"
+#include "compiler/import/architectures/architectures.h"
+#include "compiler/import/onnx/onnx.h"
 #include "compiler/import/pt2/pt2.h"
 #include "compiler/import/tflite/tflite.h"
+#include "compiler/import/weights_file/weights.h"
 #include "compiler/passes/passes.h"
 
 namespace talpa::compiler::import {
@@ -16,20 +19,45 @@ bool starts_with(talpa::Bytes file, std::string_view magic, std::size_t offset =
     return file.size() >= offset + magic.size() && std::memcmp(file.data() + offset, magic.data(), magic.size()) == 0;
 }
 
-Result<Graph> read(talpa::Bytes file, const Options& options) {
-    if (starts_with(file, "PK")) return pt2::read(file, options);
+Result<Graph> from_weights(Result<WeightsFile> weights, const Options& options) {
+    if (!weights) return std::unexpected(std::move(weights.error()));
+    return build_architecture(options.architecture, *weights, options.picture_size);
+}
+
+bool is_safetensors(talpa::Bytes file) {
+    return file.size() > 9 && load_le<std::uint64_t>(file.data()) <= file.size() - 8 && file[8] == '{';
+}
+
+Result<Graph> read(talpa::Bytes file, const std::filesystem::path& folder, const Options& options) {
+    if (starts_with(file, "PK")) {
+        TRY_ASSIGN(const Zip zip, Zip::open(file));
+        return is_saved_by_torch(zip) ? from_weights(read_state_dict(file), options) : pt2::read(file, options);
+    }
     if (starts_with(file, "TFL3", 4)) return tflite::read(file, options);
+    if (file.size() > 1 && file[0] == 0x80 && file[1] >= 2 && file[1] <= 5)
+        return from_weights(read_state_dict(file), options);
+    if (is_safetensors(file)) return from_weights(read_safetensors(file), options);
+    if (onnx::looks_like(file)) return onnx::read(file, folder, options);
+    if (starts_with(file, "ustar", 257))
+        return std::unexpected(host::Error(ErrorCode::NotSupported, "a file of PyTorch before 0.1.10",
+                                           "Load and save it again with a current PyTorch."));
     return std::unexpected(host::Error(ErrorCode::NotSupported, "not a model file of a known kind",
-                                       "talpa reads .pt2 (torch.export.save) and .tflite."));
+                                       "talpa reads .pt2 (torch.export.save), .tflite, .onnx, and weights of built-in "
+                                       "networks as .pth, .pt or .safetensors."));
 }
 
 }  // namespace
 
+Result<Graph> import_bytes(talpa::Bytes file, const std::filesystem::path& folder, const Options& options) {
+    TRY_ASSIGN(Graph graph, read(file, folder, options));
+    TRY(canonicalize(graph, options.after_stage));
+    return graph;
+}
+
 Result<Graph> import_model(const std::filesystem::path& path, const Options& options) {
     TRY_ASSIGN(const auto file, host::MappedFile::open(path));
-    TRY_ASSIGN(Graph graph, host::with_context(read(file.bytes(), options), path.string()));
+    TRY_ASSIGN(Graph graph, host::with_context(import_bytes(file.bytes(), path.parent_path(), options), path.string()));
     graph.name = path.stem().string();
-    TRY(host::with_context(canonicalize(graph, options.after_stage), path.string()));
     return graph;
 }
 

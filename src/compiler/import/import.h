@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/core/byte_reader.h"
 #include "base/host/error.h"
 #include "compiler/graph/graph.h"
 #include "compiler/import/problem.h"
@@ -17,6 +18,7 @@ namespace talpa::compiler::import {
 struct Options {
     std::string program{};                     ///< which of several programs in one archive
     std::string architecture{};                ///< built-in network that a file of weights belongs to: "mobilenet_v2"
+    std::int64_t picture_size = 0;             ///< of a built-in network's input; 0: the usual one
     std::vector<Problem>* problems = nullptr;  ///< takes the list of unsupported operators, for reports
     std::vector<std::string>* warnings = nullptr;
     /// Called after each stage ("import", "layout", …) with the graph as it is.
@@ -26,5 +28,9 @@ struct Options {
 /// Reads what the file's first bytes say it is, whatever its name. Errors name the file, and within it entry, node or
 /// path; NotSupported lists every operator that cannot be compiled.
 [[nodiscard]] host::Result<Graph> import_model(const std::filesystem::path& path, const Options& options = {});
+
+/// The same from bytes. `folder`: where data outside the file may lie (ONNX).
+[[nodiscard]] host::Result<Graph> import_bytes(talpa::Bytes file, const std::filesystem::path& folder,
+                                               const Options& options = {});
 
 }  // namespace talpa::compiler::import

@@ -212,7 +212,9 @@ host::Result<void> lower_requantize(Lowerer& l, const Node& node) {
         return {};
     }
     const npu::ElementType from = element_type(in.stored_type()), to = element_type(out.stored_type());
-    if (from.bytes == 1 && to.bytes == 1 && from.is_signed != to.is_signed)
+    // Equal scales only move the zero point, which the rescale below does exactly.
+    const bool moves = in.quantization->scales == out.quantization->scales;
+    if (!moves && from.bytes == 1 && to.bytes == 1 && from.is_signed != to.is_signed)
         return l.map_bytes(in.shape, l.place(node.inputs[0]), from, l.home(node.outputs[0]), to,
                            rescale_table(in, out, l.arithmetic()));
     return l.rescale(in.shape, l.operand(node.inputs[0], in.shape), l.home(node.outputs[0]), to,

@@ -11,7 +11,6 @@ host::Result<void> canonicalize(Graph& graph, const std::function<void(const cha
     };
     remove_dead(graph);
     TRY(done("import"));
-    signed_integers(graph);
     TRY(layout(graph));
     remove_dead(graph);
     TRY(sink_reshapes(graph));

@@ -33,9 +33,6 @@ void fold_pads(Graph& graph);
 /// A permute before the flattening in front of a fully connected layer goes into the order of its weights.
 [[nodiscard]] host::Result<void> fold_flatten(Graph& graph);
 
-/// Values of uint8 become int8 of the same reals; inputs and outputs stay, behind a Requantize.
-void signed_integers(Graph& graph);
-
 /// Drops nodes that no output needs and values that nothing names. Inputs stay.
 void remove_dead(Graph& graph);
 

@@ -12,6 +12,8 @@
 #include "compiler/graph/constant.h"
 #include "compiler/graph/dump.h"
 #include "compiler/import/import.h"
+#include "compiler/import/onnx/onnx.h"
+#include "compiler/import/tflite/tflite.h"
 
 namespace talpa::compiler::import {
 namespace {
@@ -116,6 +118,14 @@ TEST(Pt2, FloatAndQuantizedMobileNetAgree) {
                 0.501 * q.quantization->scales[channel_of(q, static_cast<std::int64_t>(e))] + 1e-6 * std::abs(u[e]))
                 << i;
     }
+}
+
+/// docs/formats/models.md lists what the tables have.
+TEST(Importers, DocumentationNamesEveryOperator) {
+    std::ifstream file(std::string(TALPA_SOURCE_DIR) + "/docs/formats/models.md");
+    const std::string page((std::istreambuf_iterator<char>(file)), {});
+    for (const auto& names : {pt2::known_operators(), tflite::known_operators(), onnx::known_operators()})
+        for (const auto& name : names) EXPECT_THAT(page, HasSubstr("`" + name + "`"));
 }
 
 }  // namespace

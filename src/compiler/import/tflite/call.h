@@ -48,7 +48,9 @@ class Call {
 
     [[nodiscard]] std::size_t result_count() const { return results_.size(); }
     [[nodiscard]] const TensorFacts& result(std::size_t i = 0) const { return *results_[i]; }
-    [[nodiscard]] std::string name(std::size_t i = 0) const { return results_[i]->name; }
+    [[nodiscard]] std::string name(std::size_t i = 0) const {
+        return i < results_.size() ? results_[i]->name : std::string();
+    }
     /// Sets the next result. A new, unquantized value takes the quantization that the file gives; another value is
     /// requantized to it. Its shape must be the file's.
     [[nodiscard]] host::Result<void> give(ValueId id);

@@ -178,7 +178,8 @@ Result<Tensor> Model::read_tensor(const FlatTable& table, std::size_t index) {
     Tensor t;
     TRY_ASSIGN(const auto name, table.text(3));
     // Operators that were fused leave all their names, joined by semicolons: the first is the last operator's.
-    t.facts.name = name.empty() ? fmt::format("tensor_{}", index) : std::string(name.substr(0, std::min<std::size_t>(name.find(';'), 200)));
+    t.facts.name = name.empty() ? fmt::format("tensor_{}", index)
+                                : std::string(name.substr(0, std::min<std::size_t>(name.find(';'), 200)));
     TRY_ASSIGN(const auto shape, table.numbers<std::int32_t>(0));
     t.facts.shape.assign(shape.begin(), shape.end());
     TRY(checked_count(t.facts.shape));
@@ -303,6 +304,7 @@ Result<void> Model::import_operator(const FlatTable& table, std::size_t index) {
             return failure(ErrorCode::InvalidProgram, "makes '{}', which exists already",
                            tensors_[static_cast<std::size_t>(id)].facts.name);
     }
+    if (out.empty()) return failure(ErrorCode::InvalidProgram, "operator {} has no results", index);
     const Code& code = codes_[opcode];
     const Operator* op = find_operator(code.code);
     const std::string target = code.code == kCustom ? code.custom

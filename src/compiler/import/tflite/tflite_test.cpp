@@ -36,12 +36,6 @@ TEST(TfLite, ModelsComeIn) {
         EXPECT_EQ(count(*graph, Op::Conv2d), w.convolutions) << w.name;
         EXPECT_EQ(count(*graph, Op::Add), w.additions) << w.name;
         EXPECT_EQ(count(*graph, Op::Permute), 0u) << w.name;
-        // uint8 only at the borders.
-        for (ValueId id = 0; id < graph->values.size(); ++id) {
-            const Value& v = (*graph)[id];
-            const bool border = std::ranges::count(graph->inputs, id) + std::ranges::count(graph->outputs, id) > 0;
-            EXPECT_EQ(v.stored_type() == DType::UInt8, border) << w.name << " " << v.name;
-        }
         if (std::getenv("TALPA_SHOW") != nullptr) std::fputs(dump(*graph).c_str(), stdout);
     }
 }

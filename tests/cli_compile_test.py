@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""talpa compile and talpa model from the outside: a program that runs and gives what the float or quantized model gave, dumps,
+JSON, everything that is unsupported at once, wrong usage, weights of a built-in network, calibration from .npy."""
+import json
+import pathlib
+import struct
+import tempfile
+import zipfile
+
+from talpa_test import GOLDEN, Checks, talpa
+
+IMPORT = GOLDEN / "import"
+
+
+def floats(path):
+    data = pathlib.Path(path).read_bytes()
+    return struct.unpack(f"<{len(data) // 4}f", data)
+
+
+def edited(archive, target, changes):
+    """The archive with texts replaced in its program."""
+    with zipfile.ZipFile(archive) as source, zipfile.ZipFile(target, "w") as to:
+        for name in source.namelist():
+            data = source.read(name)
+            if name.endswith("models/model.json"):
+                for old, new in changes:
+                    assert old.encode() in data, old
+                    data = data.replace(old.encode(), new.encode())
+            to.writestr(name, data)
+
+
+def main():
+    check = Checks()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        program = folder / "out.pte"
+
+        # A quantized ONNX model, compiled and run on the NPU model: within a step of the reference evaluator.
+        made = talpa("compile", IMPORT / "qdq_net.onnx", "-o", program)
+        check.equal(made.status, 0, f"a QDQ model compiles: {made.out}{made.err}")
+        if made.status == 0:
+            ran = talpa("run", program, "--input", IMPORT / "qdq_net.in0.bin", "--output-dir", folder / "out", "--strict")
+            check.equal(ran.status, 0, f"and runs, strictly: {ran.out}{ran.err}")
+            got, wanted = floats(folder / "out" / "out0.bin"), floats(IMPORT / "qdq_net.out0.bin")
+            check.that(len(got) == len(wanted) and max(abs(a - b) for a, b in zip(got, wanted)) < 0.0301,
+                       f"its outputs are those of the reference evaluator within a step: {got} {wanted}")
+
+        # A float model, calibrated with its own input; deterministic.
+        data = (IMPORT / "float_net.in0.bin").read_bytes()
+        (folder / "calibration").mkdir()
+        (folder / "calibration" / "a.bin").write_bytes(data)
+        made = talpa("compile", IMPORT / "float_net.onnx", "-o", program, "--calibration", folder / "calibration", "--json",
+                     "--evaluate", folder / "calibration", "--report")
+        check.equal(made.status, 0, f"a float model compiles: {made.out}{made.err}")
+        if made.status == 0:
+            facts = json.loads(made.out)
+            check.equal(facts["evaluation"]["same_class"], 1, "the class is that of the float model")
+            check.that(facts["delegates"] and facts["delegates"][0]["cycles"] > 0 and facts["layers"], f"JSON has facts: {made.out}")
+            again = folder / "again.pte"
+            talpa("compile", IMPORT / "float_net.onnx", "-o", again, "--calibration", folder / "calibration")
+            check.that(again.read_bytes() == program.read_bytes(), "the same bytes each time")
+        made = talpa("compile", IMPORT / "float_net.onnx", "-o", program)
+        check.that(made.status == 0 and "no calibration data" in made.err, f"noise is never used in silence: {made.err}")
+
+        # Everything that is unsupported, at once, and nothing written.
+        broken = folder / "broken.pt2"
+        edited(IMPORT / "conv3x3_same.float.pt2", broken, [("aten.conv2d.default", "aten.conv3d.default"), ("aten.relu.default", "aten.lstm.input")])
+        missing = folder / "missing.pte"
+        failed = talpa("compile", broken, "-o", missing)
+        check.equal(failed.status, 1, "unsupported operators end with status 1")
+        check.that("2 operators cannot be compiled" in failed.err and "aten.conv3d.default" in failed.err and "recurrent layers" in failed.err
+                   and "DS-CNN" in failed.err, f"all of them are named, with what can be done: {failed.err}")
+        check.that(not missing.exists(), "no program is written")
+        failed = talpa("compile", broken, "-o", missing, "--json")
+        problems = json.loads(failed.out)["problems"]
+        check.equal([p["operator"] for p in problems], ["aten.conv3d.default", "aten.lstm.input"], "the same as JSON")
+        check.that(all(p["line"] for p in problems), f"source lines: {problems}")
+
+        # Dumps.
+        shown = talpa("compile", IMPORT / "conv3x3_same.quantized.pt2", "--dump-after", "canonical")
+        check.that(shown.status == 0 and "clamp=0..inf" in shown.out and "aten" not in shown.err, f"a dump: {shown.out}{shown.err}")
+
+        # Weights of a built-in network.
+        made = talpa("compile", IMPORT / "ds_cnn.safetensors", "--dump-after", "canonical")
+        check.that(made.status == 0 and made.out.count("conv2d") >= 9, f"the names say which network it is: {made.out[:300]}{made.err}")
+        wrong = talpa("compile", IMPORT / "ds_cnn.safetensors", "--architecture", "resnet18", "-o", missing)
+        check.that(wrong.status == 1 and "missing: 'conv1.weight'" in wrong.err, f"what does not fit is listed: {wrong.err[:300]}")
+
+        # Usage.
+        check.equal(talpa("compile", IMPORT / "qdq_net.onnx").status, 2, "no output")
+        check.equal(talpa("compile", IMPORT / "qdq_net.onnx", "-o", program, "--sram", "lots").status, 2, "no size")
+        check.equal(talpa("compile", IMPORT / "qdq_net.onnx", "-o", program, "--target", "ethos-u85").status, 2, "no target")
+        check.equal(talpa("compile", folder / "no", "-o", program).status, 1, "no file")
+        check.equal(talpa("compile", __file__, "-o", program).status, 1, "no model")
+
+        listed = talpa("model", "list", "--json")
+        entries = json.loads(listed.out)
+        check.that({"mobilenet_v2", "efficientnet_lite0"} <= {e["name"] for e in entries} and all(e["licence"] and e["sha256"] for e in entries),
+                   f"the registry: {listed.out}")
+        check.equal(talpa("model", "get", "nothing").status, 1, "a model that there is not")
+    check.finish()
+
+
+main()

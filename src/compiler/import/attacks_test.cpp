@@ -53,7 +53,7 @@ std::string edited(const std::string& archive, const std::string& ending, const 
 
 TEST(Attacks, EveryCutOfEveryFormatIsAnError) {
     for (const char* name : {"conv3x3_same.float.pt2", "conv3x3_same.quantized.pt2", "float_net.onnx", "qdq_net.onnx",
-                             "small.safetensors"}) {
+                             "small.safetensors", "small.tflite"}) {
         const auto file = golden(name);
         ASSERT_FALSE(file.empty()) << name;
         const std::size_t step = std::max<std::size_t>(1, file.size() / 300);
@@ -65,7 +65,8 @@ TEST(Attacks, EveryCutOfEveryFormatIsAnError) {
 }
 
 TEST(Attacks, FlippedBytesNeverGiveABrokenGraph) {
-    for (const char* name : {"conv3x3_same.quantized.pt2", "float_net.onnx", "qdq_net.onnx", "shapes_net.onnx"}) {
+    for (const char* name :
+         {"conv3x3_same.quantized.pt2", "float_net.onnx", "qdq_net.onnx", "shapes_net.onnx", "small.tflite"}) {
         auto file = golden(name);
         const std::size_t step = std::max<std::size_t>(1, file.size() / 700);
         for (std::size_t at = 0; at < file.size(); at += step) {

@@ -177,19 +177,25 @@ host::Result<void> Lowerer::map_bytes(const Shape& shape, const Place& from, npu
                                       const std::array<std::int32_t, 256>& table) {
     auto bytes = std::make_shared<Table>(256);
     for (std::size_t i = 0; i < 256; ++i) (*bytes)[i] = static_cast<std::uint8_t>(table[i]);
+    Operand a, b;
+    a.place = from;
+    a.type = b.type = from_type;
+    b.is_scalar = true;
+    if (from_type.is_signed != to_type.is_signed) {
+        // The table's index follows the type of the output (ethos-u65, section 6.2), so the number is moved into that
+        // type's range first: times one, and a zero point of 128. MAX knows no zero points (section 5.7).
+        b.scalar = 1;
+        npu::Operation op = plain_operation(npu::OpKind::Mul, from_type, to_type);
+        op.activation.function = npu::Activation::Function::Lut;
+        return elementwise(op, shape, to, static_cast<std::int32_t>(to_type.min() - from_type.min()), a, b,
+                           std::move(bytes));
+    }
     npu::Operation op = plain_operation(npu::OpKind::Max, from_type, to_type);
-    // The clamp before the table is in the input's range.
-    op.activation.clip_range = from_type.is_signed ? 3 : 2;
-    if (from_type.is_signed == to_type.is_signed) op.activation.clip_range = 0;
     op.activation.raw_min = static_cast<std::uint16_t>(from_type.min());
     op.activation.raw_max = static_cast<std::uint16_t>(from_type.max());
     op.activation.function = npu::Activation::Function::Lut;
-    Operand a, least;
-    a.place = from;
-    a.type = least.type = from_type;
-    least.is_scalar = true;
-    least.scalar = static_cast<std::int32_t>(from_type.min());
-    return elementwise(op, shape, to, 0, a, least, std::move(bytes));
+    b.scalar = static_cast<std::int32_t>(from_type.min());
+    return elementwise(op, shape, to, 0, a, b, std::move(bytes));
 }
 
 host::Result<void> Lowerer::rescale(const Shape& shape, const Operand& from, const Place& to, npu::ElementType to_type,

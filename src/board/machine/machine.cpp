@@ -102,11 +102,13 @@ host::Result<void> Machine::wire() {
         [this](bool level) {
             if (options_.tracer != nullptr)
                 options_.tracer->line(TraceSource::Npu, "interrupt line {}", level ? "up" : "down");
+            if (level) npu_rests();  // before anybody can see the job's end
             core_->set_irq(link::kNpuIrq, level);
         },
         npu_options);
     npu_->set_powered(options_.npu_powered);
     npu_registers_ = std::make_unique<NpuRegisters>(*npu_, options_.npu_powered, options_.tracer);
+    npu_hangs_ = options_.npu_hangs;
     messaging_unit_ = std::make_unique<MessagingUnit>(
         [this](bool level) { core_->set_irq(link::kMessagingUnitIrq, level); }, [this] { received_(); });
 
@@ -198,8 +200,14 @@ void Machine::run_core() {
             core_->code_changed();
             core_->reset(boot_address_);
         }
+        if (debug_halt_) {
+            halt_locked(lock);
+            continue;
+        }
+        const bool step = debug_step_;
         lock.unlock();
-        const cpu::Stop why = core_->run(kSlice);
+        const std::uint64_t executed = core_->instructions();
+        const cpu::Stop why = core_->run(step ? 1 : kSlice);
         instructions_ = core_->instructions();
         switch (why) {
             case cpu::Stop::Sleeping: {
@@ -219,20 +227,79 @@ void Machine::run_core() {
                 log_.line("board: the M33 is locked up at pc 0x{:08x}", core_->pc());
                 look_for_fault(true);
                 lock.lock();
-                changed_.wait(lock, [this] { return ending_ || !released_; });
+                debug_reason_ = Halt::Lockup;
+                debug_halt_ = debug_halt_ || debug_attached_;
+                changed_.wait(lock, [this] { return ending_ || !released_ || debug_halt_; });
                 lock.unlock();
                 break;
             case cpu::Stop::Reset:
                 log_.line("board: the M33 reset itself (SYSRESETREQ)");
                 break;
+            case cpu::Stop::Breakpoint:
+                lock.lock();
+                debug_halt_ = true;
+                debug_reason_ = Halt::Breakpoint;
+                lock.unlock();
+                break;
             case cpu::Stop::Limit:
             case cpu::Stop::Requested:
-            case cpu::Stop::Breakpoint:
             case cpu::Stop::Bkpt:
                 break;
         }
         lock.lock();
+        if (step && debug_step_ && core_->instructions() != executed) {
+            if (!debug_halt_) debug_reason_ = Halt::Stepped;
+            debug_halt_ = true;
+        }
     }
+}
+
+void Machine::halt_locked(std::unique_lock<std::mutex>& lock) {
+    debug_step_ = false;
+    while (debug_halt_ && released_ && !ending_) {
+        debug_halted_ = true;
+        changed_.notify_all();
+        // Let go and halted again before this thread woke: the debugger waits to hear of the second halt too.
+        changed_.wait(lock, [this] { return ending_ || !released_ || !debug_halt_ || !debug_halted_; });
+    }
+    debug_halted_ = false;
+}
+
+void Machine::debug_halt() {
+    std::unique_lock lock(mutex_);
+    if (!debug_halt_) debug_reason_ = Halt::Requested;
+    debug_halt_ = debug_attached_ = true;
+    core_->set_event();  // halting ends a sleep, as on silicon
+    core_->request_stop();
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return debug_halted_ || !released_ || ending_; });
+}
+
+void Machine::debug_resume(bool step) {
+    const std::lock_guard lock(mutex_);
+    debug_halt_ = false;
+    debug_halted_ = false;
+    debug_step_ = step;
+    debug_reason_ = Halt::Requested;
+    changed_.notify_all();
+}
+
+void Machine::debug_detach() {
+    debug_resume(false);
+    const std::lock_guard lock(mutex_);
+    debug_attached_ = false;
+}
+
+std::optional<Halt> Machine::debug_wait(std::chrono::milliseconds at_most) {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, at_most, [this] { return debug_halted_ || (debug_halt_ && parked_ && !released_); }))
+        return std::nullopt;
+    return debug_halted_ ? debug_reason_ : Halt::HeldByLinux;
+}
+
+void Machine::npu_rests() {
+    const std::int64_t since = npu_since_.exchange(0);
+    if (since != 0) npu_nanoseconds_ += std::chrono::steady_clock::now().time_since_epoch().count() - since;
 }
 
 void Machine::run_npu() {
@@ -242,7 +309,13 @@ void Machine::run_npu() {
         changed_.wait(lock, [this] { return ending_ || released_; });
         if (ending_) break;
         lock.unlock();
-        if (npu_->wait_for_work(50ms) && !options_.npu_hangs) npu_->run_pending();
+        if (npu_hangs_) {
+            std::this_thread::sleep_for(1ms);
+        } else if (npu_->wait_for_work(50ms) && !npu_hangs_) {
+            npu_since_ = std::chrono::steady_clock::now().time_since_epoch().count();
+            npu_->run_pending();
+            npu_rests();
+        }
         lock.lock();
     }
 }

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -36,6 +38,9 @@ struct MachineOptions {
     Tracer* tracer = nullptr;
 };
 
+/// Why the core stands still for a debugger.
+enum class Halt : std::uint8_t { Requested, Stepped, Breakpoint, Lockup, HeldByLinux };
+
 class Machine final : public CoreControl {
   public:
     [[nodiscard]] static host::Result<std::unique_ptr<Machine>> create(const MachineOptions& options, KernelLog& log);
@@ -53,6 +58,28 @@ class Machine final : public CoreControl {
     /// Instructions that the M33 has executed since power-up.
     [[nodiscard]] std::uint64_t instructions() const { return instructions_.load(); }
     [[nodiscard]] std::string npu_fault() const { return npu_->fault_text(); }
+    /// Wall-clock time from the starts of jobs to their interrupts.
+    [[nodiscard]] std::chrono::nanoseconds npu_time() const {
+        return std::chrono::nanoseconds(npu_nanoseconds_.load());
+    }
+    /// From now on the NPU takes jobs and never finishes one, or does again.
+    void set_npu_hangs(bool hangs) { npu_hangs_ = hangs; }
+
+    // For one debugger. Unused, it costs nothing: the core's thread looks only where it takes its lock anyway.
+    /// False when another debugger has it already; `debug_release` ends it.
+    [[nodiscard]] bool debug_claim() { return !debug_claimed_.exchange(true); }
+    void debug_release() { debug_claimed_ = false; }
+    /// Makes the core stand still between two instructions and returns then; while Linux holds it in reset, so that it
+    /// will stand before its first one.
+    void debug_halt();
+    /// Lets it go on, for one instruction (`step`) or until it halts again.
+    void debug_resume(bool step);
+    /// The debugger goes; the core runs on.
+    void debug_detach();
+    /// Waits until it stands still, at most that long; why it does, or nothing.
+    [[nodiscard]] std::optional<Halt> debug_wait(std::chrono::milliseconds at_most);
+    /// The core, while it stands still for the debugger.
+    [[nodiscard]] cpu::Cpu& debug_core() { return *core_; }
 
   private:
     class NpuRegisters;
@@ -62,6 +89,8 @@ class Machine final : public CoreControl {
     void run_core();
     void look_for_fault(bool locked_up);
     void run_npu();
+    void npu_rests();
+    void halt_locked(std::unique_lock<std::mutex>& lock);
 
     MachineOptions options_;
     KernelLog& log_;
@@ -83,6 +112,14 @@ class Machine final : public CoreControl {
     std::uint32_t boot_address_ = 0;
     bool boot_ = false;
     bool fault_told_ = false;  ///< since the last start
+    bool debug_halt_ = false;  ///< a debugger wants it to stand still
+    bool debug_attached_ = false;
+    bool debug_halted_ = false;  ///< it does
+    bool debug_step_ = false;    ///< … after one more instruction
+    Halt debug_reason_ = Halt::Requested;
+    std::atomic<bool> debug_claimed_{false};
+    std::atomic<bool> npu_hangs_{false};
+    std::atomic<std::int64_t> npu_nanoseconds_{0}, npu_since_{0};  ///< 0: it rests
     std::atomic<bool> ending_{false};
     std::atomic<std::uint64_t> instructions_{0};
     std::thread core_thread_, npu_thread_;

@@ -32,8 +32,10 @@ constexpr std::string_view kIntroduction = R"(# CPU operators
 <!-- Made from src/runtime/operators/table.def by talpa_runtime_test; TALPA_UPDATE_DOCS=1 writes it anew. -->
 
 What the runtime computes itself when a program does not hand it to the NPU. A host build has all of them; those marked with ●
-are in the Cortex-M33 firmware's table (`runtime/operators/firmware.cpp`) too. Names and overloads are matched exactly. A program that calls an
-operator that is not here is refused when it is loaded, with a list of all that are missing.
+are in the Cortex-M33 firmware too (`firmware/chip/main.cpp`): quantise and dequantise, what a program needs around an NPU that takes the
+rest. `runtime/operators/firmware.cpp` is a wider table that fits a core without heap; the firmware is not linked with it. Names and overloads
+are matched exactly. A program that calls an operator that is not there is refused when it is loaded, with a list of all that are missing; the
+firmware answers `ERR 9 unsupported operator`.
 
 - *Arguments* is their number in a program, the repeated tail included. *Kinds* has a letter for each argument: `t` tensor, `o` output,
   `i` integer, `b` bool, `n` number, `I` list of integers, `D` list of floats, `T` list of tensors, `O` list of outputs, `Q` list of
@@ -47,7 +49,7 @@ operator that is not here is refused when it is loaded, with a list of all that 
 
 std::string page() {
     std::set<std::string_view> firmware;
-    for (const Operator& op : firmware_operators()) firmware.insert(op.name);
+    for (const Operator& op : operators::kQuantizeOperators) firmware.insert(op.name);
     std::string text(kIntroduction);
     const auto heading = [&](std::string_view title) {
         text += "\n## " + std::string(title) +

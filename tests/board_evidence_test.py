@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""docs/board-evidence.md is the table of tests/board_evidence.txt, every test that it names exists, and every block of the
+board has a row; --write makes the page."""
+import os
+import pathlib
+import re
+import sys
+
+SOURCE = pathlib.Path(os.environ.get("TALPA_SOURCE", pathlib.Path(__file__).resolve().parent.parent))
+DATA = SOURCE / "tests/board_evidence.txt"
+PAGE = SOURCE / "docs/board-evidence.md"
+BLOCKS = ("Cortex-M33", "Bus", "Messaging Unit", "Vrings", "remoteproc", "Resource table", "tty", "NPU registers", "NPU",
+          "Firmware", "GDB stub", "Files of /sys")
+HEAD = """# What is proven about the virtual board
+
+Made from `tests/board_evidence.txt` (`tests/board_evidence_test.py --write`). Of the Cortex-M33, [board-cpu.md](board-cpu.md)
+has the instruction groups one by one. The last column says what was broken on purpose to see a test of the row fail.
+
+| block | what is proven | by | seen to fail when |
+| --- | --- | --- | --- |
+"""
+
+
+def rows():
+    for line in DATA.read_text().splitlines():
+        if line and not line.startswith("#"):
+            cells = [cell.strip() for cell in line.split("|")]
+            assert len(cells) == 4, f"four cells: {line}"
+            yield cells
+
+
+def known_tests():
+    """Suite.Name of every gtest in the tree, and the names of the programs that tests/ runs."""
+    found = set()
+    for folder in ("src", "tests"):
+        for file in (SOURCE / folder).rglob("*_test.cpp"):
+            found |= {f"{s}.{n}" for s, n in re.findall(r"^TEST(?:_F|_P)?\((\w+), (\w+)\)", file.read_text(), re.M)}
+    cmake = "".join(f.read_text() for f in (SOURCE / "tests").rglob("CMakeLists.txt"))
+    found |= set(re.findall(r"talpa_python_test\((\w+)", cmake)) | set(re.findall(r"add_executable\((\w+)", cmake))
+    return found | {f.stem for f in (SOURCE / "src").rglob("*_fuzz.cpp")}
+
+
+def main():
+    known, complaints, page = known_tests(), [], HEAD
+    blocks = set()
+    for block, what, tests, broken in rows():
+        blocks.add(block)
+        complaints += [f"{block}: there is no test '{name}'" for name in tests.split() if name not in known]
+        page += f"| {block} | {what} | {', '.join(f'`{name}`' for name in tests.split())} | {broken} |\n"
+    complaints += [f"no evidence for '{block}'" for block in BLOCKS if block not in blocks]
+    if "--write" in sys.argv:
+        PAGE.write_text(page)
+    elif not PAGE.exists() or PAGE.read_text() != page:
+        complaints.append("docs/board-evidence.md is stale: tests/board_evidence_test.py --write")
+    print("\n".join(complaints) or "the evidence is there")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

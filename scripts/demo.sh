@@ -47,7 +47,7 @@ done
 [ -f "$image" ] || { echo "demo: there is no picture $image" >&2; exit 1; }
 
 out=build/demo
-board=demo
+board=${TALPA_DEMO_BOARD:-demo}
 reference=${TALPA_REFERENCE:-../shared/reference}
 project=build/projects/imx93-npu-classifier
 mkdir -p "$out"

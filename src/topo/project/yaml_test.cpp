@@ -35,7 +35,8 @@ TEST(Yaml, KeepsPositionsInCharactersAndRangesInBytes) {
 
 TEST(Yaml, ByteOrderMarkDoesNotShiftRanges) {
     const std::string_view text = "\xEF\xBB\xBFkey: value\n";
-    const Node* value = read(text)->own("key");
+    const NodePtr root = read(text);
+    const Node* value = root->own("key");
     ASSERT_NE(value, nullptr);
     EXPECT_EQ(text.substr(value->begin, value->end - value->begin), "value");
 }

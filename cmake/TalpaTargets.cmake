@@ -26,6 +26,9 @@ if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # GCC 12 reports false positives in its own std::expected and std::string at -O2 (GCC bugs 105593, 105651).
   target_compile_options(talpa_options INTERFACE -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow
                          -Wno-array-bounds -Wno-free-nonheap-object)
+else()
+  # std::stable_sort of GCC 12's library uses what C++17 deprecated, and clang says so to whoever calls it.
+  target_compile_options(talpa_options INTERFACE -Wno-deprecated-declarations)
 endif()
 if(TALPA_SANITIZE)
   target_compile_options(talpa_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -78,6 +81,8 @@ endfunction()
 
 # What users run, without tests and benchmarks.
 add_custom_target(programs)
+# All *_fuzz.cpp and what they link.
+add_custom_target(fuzzers)
 
 # A command-line program: src/FOLDER/main.cpp plus the folder's library.
 function(talpa_program name)
@@ -129,5 +134,6 @@ function(talpa_checks folder target)
       add_test(NAME ${folder}/${name}.replay COMMAND ${name} ${CMAKE_SOURCE_DIR}/tests/corpus/${name})
     endif()
     target_link_libraries(${name} PRIVATE ${target} talpa_base_host)
+    add_dependencies(fuzzers ${name})
   endforeach()
 endfunction()

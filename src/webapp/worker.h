@@ -97,7 +97,6 @@ class Worker {
     std::size_t pictures_waiting_ = 0;
     std::optional<Ready> ready_;
     std::deque<std::function<void(link::host::RunnerClient&)>> tasks_;
-    bool preparing_ = false;
     std::atomic<bool> stopping_{false};
     std::atomic<std::uint64_t> programs_staged_{0};
     double each_ms_ = 0;  ///< what a picture takes, smoothed

@@ -15,7 +15,7 @@ namespace talpa::webapp {
 namespace {
 
 namespace fs = std::filesystem;
-using link::host::Fd;
+using talpa::host::Fd;
 
 constexpr std::uint64_t kPropertyLimit = 64 << 10;
 constexpr std::size_t kMaxNodes = 256;

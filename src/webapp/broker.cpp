@@ -19,8 +19,8 @@ namespace {
 using link::host::BoardError;
 using link::host::BoardFault;
 using link::host::BoardResult;
-using link::host::Fd;
 using link::host::OpenedTty;
+using talpa::host::Fd;
 
 constexpr char kMemory = 'm', kTty = 't', kLook = 'l', kBoard = 'b';
 constexpr std::size_t kMaxAnswer = 128 << 10;

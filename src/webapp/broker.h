@@ -20,7 +20,7 @@ class Broker final : public link::host::BoardAccess {
     ~Broker() override;
 
     /// Given once: after the memory has been mapped, nobody gets it again.
-    [[nodiscard]] link::host::BoardResult<link::host::Fd> open_memory() override;
+    [[nodiscard]] link::host::BoardResult<talpa::host::Fd> open_memory() override;
     [[nodiscard]] link::host::BoardResult<link::host::OpenedTty> open_tty() override;
     [[nodiscard]] link::host::RemoteprocLook look() override;
     [[nodiscard]] BoardLook look_at_board();
@@ -29,14 +29,14 @@ class Broker final : public link::host::BoardAccess {
   private:
     struct Answer {
         host::Json json;
-        link::host::Fd fd;
+        talpa::host::Fd fd;
     };
-    Broker(link::host::Fd socket, pid_t pid);
+    Broker(talpa::host::Fd socket, pid_t pid);
     [[nodiscard]] host::Result<Answer> ask(char question);
 
     struct Lock;
     std::unique_ptr<Lock> lock_;  ///< questions come from several threads
-    link::host::Fd socket_;
+    talpa::host::Fd socket_;
     pid_t pid_;
 };
 

@@ -9,29 +9,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/host/fd.h"
 #include "base/host/interrupt.h"
 
 namespace talpa::host {
 namespace {
-
-class Fd {
-  public:
-    explicit Fd(int fd) : fd_(fd) {}
-    ~Fd() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    Fd(const Fd&) = delete;
-    Fd& operator=(const Fd&) = delete;
-    [[nodiscard]] int get() const { return fd_; }
-    [[nodiscard]] int close_now() {
-        const int r = ::close(fd_);
-        fd_ = -1;
-        return r;
-    }
-
-  private:
-    int fd_;
-};
 
 std::unexpected<Error> errno_error(const std::filesystem::path& path, const char* doing) {
     const int e = errno;
@@ -106,7 +88,7 @@ Result<void> write_into(const std::filesystem::path& path, Bytes bytes) {
         if (n < 0) return errno_error(path, "cannot write");
         bytes = bytes.subspan(static_cast<std::size_t>(n));
     }
-    if (fd.close_now() != 0) return errno_error(path, "cannot finish writing");
+    if (::close(fd.release()) != 0) return errno_error(path, "cannot finish writing");
     return {};
 }
 
@@ -148,7 +130,7 @@ Result<void> write_file(const std::filesystem::path& given, Bytes bytes) {
         mode = 0666 & ~mask;
     }
     if (::fchmod(fd.get(), mode) != 0) return give_up("cannot set the mode of");
-    if (fd.close_now() != 0) return give_up("cannot finish writing");
+    if (::close(fd.release()) != 0) return give_up("cannot finish writing");
     if (::rename(temporary.c_str(), path.c_str()) != 0) return give_up("cannot replace");
     return {};
 }

@@ -7,10 +7,12 @@
 #include <memory>
 #include <string>
 
+#include "base/host/fd.h"
 #include "link/host/board_fault.h"
-#include "link/host/fd.h"
 
 namespace talpa::link::host {
+
+using talpa::host::Fd;
 
 /// Where things are. Every path is taken under `root` (empty: the machine's own root).
 struct BoardPaths {

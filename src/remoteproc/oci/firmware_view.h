@@ -9,7 +9,7 @@
 #include <string>
 
 #include "remoteproc/oci/output.h"
-#include "remoteproc/sys/fd.h"
+#include "remoteproc/sys/os_error.h"
 #include "remoteproc/sysfs/trace_tail.h"
 
 namespace talpa::remoteproc {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <ctime>
 
-#include "remoteproc/sys/fd.h"
+#include "remoteproc/sys/os_error.h"
 
 namespace talpa::remoteproc {
 namespace {

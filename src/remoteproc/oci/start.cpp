@@ -9,12 +9,12 @@
 #include <chrono>
 #include <csignal>
 
+#include "base/host/sha256.h"
 #include "remoteproc/oci/container.h"
 #include "remoteproc/oci/hooks.h"
 #include "remoteproc/oci/log.h"
 #include "remoteproc/oci/operations.h"
 #include "remoteproc/oci/proxy.h"
-#include "remoteproc/sys/sha256.h"
 #include "remoteproc/sysfs/control.h"
 
 namespace talpa::remoteproc {
@@ -124,7 +124,7 @@ Result<FirmwareSource> open_again(const Container& container, const Wishes& wish
 }
 
 Result<std::string> digest_of(const FirmwareSource& source) {
-    Sha256 hash;
+    host::Sha256 hash;
     const FirmwareBytes bytes = source.bytes();
     std::uint8_t buffer[65536];
     for (std::uint64_t at = 0; at < bytes.size;) {

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/host/sha256.h"
 #include "remoteproc/oci/settings.h"
 #include "remoteproc/oci/spec.h"
 #include "remoteproc/shim/mounts.h"
@@ -20,7 +21,6 @@
 #include "remoteproc/sys/lock.h"
 #include "remoteproc/sys/path_guard.h"
 #include "remoteproc/sys/process.h"
-#include "remoteproc/sys/sha256.h"
 
 namespace talpa::remoteproc::shim {
 namespace {
@@ -241,7 +241,7 @@ std::optional<BootstrapParams> parse_bootstrap(std::string_view bytes, const Shi
 
 std::string socket_address(const std::string& folder, const std::string& containerd, const std::string& ns,
                            const std::string& id) {
-    return "unix://" + folder + "/" + sha256_hex(clean_path(containerd + "/" + ns + "/" + id));
+    return "unix://" + folder + "/" + host::sha256_hex(clean_path(containerd + "/" + ns + "/" + id));
 }
 
 std::string start_reply(const std::string& address, bool modern, bool json) {

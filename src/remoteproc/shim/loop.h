@@ -8,7 +8,7 @@
 #include <map>
 #include <memory>
 
-#include "remoteproc/sys/fd.h"
+#include "remoteproc/sys/os_error.h"
 
 namespace talpa::remoteproc::shim {
 

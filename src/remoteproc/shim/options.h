@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "remoteproc/sys/fd.h"
+#include "remoteproc/sys/os_error.h"
 
 namespace talpa::remoteproc::shim {
 

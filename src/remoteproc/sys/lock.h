@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "remoteproc/sys/fd.h"
+#include "remoteproc/sys/os_error.h"
 
 namespace talpa::remoteproc {
 

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "remoteproc/sys/fd.h"
+#include "remoteproc/sys/os_error.h"
 
 namespace talpa::remoteproc {
 

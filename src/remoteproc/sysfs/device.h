@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "remoteproc/sys/fd.h"
+#include "remoteproc/sys/os_error.h"
 
 namespace talpa::remoteproc {
 

@@ -13,9 +13,9 @@
 #include <ctime>
 #include <memory>
 
+#include "base/host/sha256.h"
 #include "remoteproc/sys/lock.h"
 #include "remoteproc/sys/path_guard.h"
-#include "remoteproc/sys/sha256.h"
 
 namespace talpa::remoteproc {
 namespace {
@@ -168,7 +168,7 @@ Result<StoredFirmware> store_firmware(const FirmwareSource& source, const std::s
         }
     }
     if (!target) return store_failure(source, folder, os_error("open", stored.path, EEXIST));
-    Sha256 digest;
+    host::Sha256 digest;
     char buffer[65536];
     std::uint64_t copied = 0;
     int error = 0;

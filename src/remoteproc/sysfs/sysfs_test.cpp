@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "remoteproc/sys/sha256.h"
+#include "base/host/sha256.h"
 #include "remoteproc/sysfs/device.h"
 #include "remoteproc/sysfs/firmware_store.h"
 #include "remoteproc/sysfs/owner.h"
@@ -100,7 +100,7 @@ TEST_F(System, ACopyHasItsOwnNameModeAndEntry) {
     ASSERT_TRUE(stored);
     EXPECT_TRUE(is_stored_name(stored->path, (path / "lib/firmware").string(), "/x/a.b.elf"));
     EXPECT_FALSE(is_stored_name(stored->path, (path / "lib/firmware").string(), "/x/other.elf"));
-    EXPECT_EQ(stored->sha256, sha256_hex("content"));
+    EXPECT_EQ(stored->sha256, host::sha256_hex("content"));
     struct stat info;
     ASSERT_EQ(::stat(stored->path.c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777, 0600u) << "a private firmware stays private";

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "base/host/file.h"
+#include "base/host/sha256.h"
 #include "topo/cli/commands.h"
 #include "topo/system/download.h"
-#include "topo/system/sha256.h"
 #include "topo/system/text.h"
 #include "topo/target/install.h"
 
@@ -81,7 +81,7 @@ Done run_upgrade(const Invocation& invocation) {
     const std::string url = fmt::format("{}v{}/linux/topo_linux_{}.tar.gz", index, newest, kArchitecture);
     TRY_ASSIGN(const std::string bytes, download(url, timeout, 256 << 20));
     TRY_ASSIGN(const std::string sum, download(url + ".sha256", timeout, 4096));
-    if (sum.substr(0, 64) != sha256_hex(bytes))
+    if (sum.substr(0, 64) != host::sha256_hex(bytes))
         return std::unexpected(Failure(host::Error(
             ErrorCode::InvalidExternalData,
             fmt::format("{} does not have the checksum that is published beside it; nothing was changed", url))));

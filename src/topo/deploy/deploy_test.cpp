@@ -6,13 +6,13 @@
 
 #include <fstream>
 
+#include "base/host/sha256.h"
 #include "topo/deploy/apply.h"
 #include "topo/deploy/build.h"
 #include "topo/deploy/image_archive.h"
 #include "topo/deploy/preflight.h"
 #include "topo/deploy/record.h"
 #include "topo/deploy/transfer.h"
-#include "topo/system/sha256.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -231,7 +231,7 @@ TEST(Transfer, LayersThatCount) {
 
 TEST_F(Deploy, ArchivesAreIndexedAsTarWritesThem) {
     const std::string layer = "layer bytes";
-    const std::string digest = sha256_hex(layer);
+    const std::string digest = host::sha256_hex(layer);
     const std::string long_folder = std::string(80, 'd') + "/" + std::string(60, 'e');
     std::filesystem::create_directories(folder_ / "in" / long_folder);
     const auto put = [&](const std::string& name, const std::string& text) {

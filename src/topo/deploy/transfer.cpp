@@ -10,7 +10,7 @@
 #include "base/host/json.h"
 #include "topo/deploy/image_archive.h"
 #include "topo/deploy/upload.h"
-#include "topo/system/sha256.h"
+#include "base/host/sha256.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -61,7 +61,7 @@ Json descriptor(const char* type, const std::string& digest, std::size_t size) {
 
 // The folder N/ of an OCI layout for Podman: its blobs are those of the staging folder.
 void add_oci(TarWriter& tar, const std::string& folder, const ArchivedImage& image) {
-    const std::string config_digest = "sha256:" + sha256_hex(image.config);
+    const std::string config_digest = "sha256:" + host::sha256_hex(image.config);
     Json manifest = {{"schemaVersion", 2},
                      {"mediaType", "application/vnd.oci.image.manifest.v1+json"},
                      {"config", descriptor("application/vnd.oci.image.config.v1+json", config_digest, image.config.size())},
@@ -69,7 +69,7 @@ void add_oci(TarWriter& tar, const std::string& folder, const ArchivedImage& ima
     for (const ArchivedLayer& layer : image.layers)
         manifest["layers"].push_back(descriptor("application/vnd.oci.image.layer.v1.tar", layer.diff_id, layer.bytes.size()));
     const std::string text = manifest.dump();
-    const std::string digest = "sha256:" + sha256_hex(text);
+    const std::string digest = "sha256:" + host::sha256_hex(text);
     const Json index = {{"schemaVersion", 2}, {"manifests", Json::array({descriptor("application/vnd.oci.image.manifest.v1+json", digest, text.size())})}};
     tar.add("blobs/sha256/" + hex(config_digest), image.config);
     tar.add("blobs/sha256/" + hex(digest), text);
@@ -79,7 +79,7 @@ void add_oci(TarWriter& tar, const std::string& folder, const ArchivedImage& ima
 
 // What `docker load` reads: layers that are there are left out.
 void add_docker(TarWriter& tar, const std::string& folder, const ArchivedImage& image, const std::string& name) {
-    const std::string config = sha256_hex(image.config) + ".json";
+    const std::string config = host::sha256_hex(image.config) + ".json";
     Json layers = Json::array();
     for (const ArchivedLayer& layer : image.layers) layers.push_back(hex(layer.diff_id) + "/layer.tar");
     const Json manifest = Json::array({{{"Config", config}, {"RepoTags", Json::array({name})}, {"Layers", layers}}});
@@ -167,7 +167,7 @@ host::Result<void> send_images(const TransferPlan& plan, const Engine& host, con
     // The archive may hold them in another order.
     std::vector<const ArchivedImage*> images;
     for (const ImageToSend& one : plan.send) {
-        const auto found = std::find_if(archived.begin(), archived.end(), [&](const ArchivedImage& image) { return sha256_hex(image.config) == one.image.id; });
+        const auto found = std::find_if(archived.begin(), archived.end(), [&](const ArchivedImage& image) { return host::sha256_hex(image.config) == one.image.id; });
         if (found == archived.end()) return host::failure(ErrorCode::InvalidExternalData, "{} save did not write the image {}", name_of(host.kind()), one.host_name);
         images.push_back(&*found);
     }

@@ -4,10 +4,10 @@
 #include <set>
 
 #include "base/host/file.h"
+#include "base/host/sha256.h"
 #include "topo/project/compose_keys.h"
 #include "topo/project/compose_load.h"
 #include "topo/project/compose_values.h"
-#include "topo/system/sha256.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -82,7 +82,7 @@ class ModelReader {
                            "give it `image: NAME` or `build: FOLDER`");
         std::string text;
         canonical(node, text);
-        s.config_hash = sha256_hex(text);
+        s.config_hash = host::sha256_hex(text);
         return s;
     }
 

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/host/fd.h"
 #include "topo/system/text.h"
 
 extern char** environ;  // NOLINT: POSIX
@@ -20,12 +21,13 @@ extern char** environ;  // NOLINT: POSIX
 namespace talpa::topo {
 namespace {
 
+using host::Fd;
 using Clock = std::chrono::steady_clock;
 
 std::atomic<int> g_interrupts{0};
 std::atomic<int> g_shields{0};      // how many live
 std::atomic<int> g_shielded_at{0};  // interrupts when the first of them was made
-int g_wake[2] = {-1, -1};  // a byte for every poll() that must notice the interrupt
+int g_wake[2] = {-1, -1};           // a byte for every poll() that must notice the interrupt
 
 void on_signal(int) {
     const int saved = errno;
@@ -34,29 +36,6 @@ void on_signal(int) {
         const ssize_t n = ::write(g_wake[1], "x", 1);
     errno = saved;
 }
-
-class Fd {
-  public:
-    Fd() = default;
-    explicit Fd(int fd) : fd_(fd) {}
-    Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    Fd& operator=(Fd&& other) noexcept {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    Fd(const Fd&) = delete;
-    Fd& operator=(const Fd&) = delete;
-    ~Fd() { reset(); }
-    void reset() {
-        if (fd_ >= 0) ::close(fd_);
-        fd_ = -1;
-    }
-    [[nodiscard]] int get() const { return fd_; }
-    [[nodiscard]] bool open() const { return fd_ >= 0; }
-
-  private:
-    int fd_ = -1;
-};
 
 struct PipeEnds {
     Fd read, write;
@@ -205,7 +184,7 @@ Ended serve(std::vector<Watched>& all, Milliseconds timeout, const std::function
         std::vector<pollfd> fds;
         std::vector<Watched*> who;
         for (Watched& w : all)
-            if (w.fd->open()) fds.push_back({w.fd->get(), w.events, 0}), who.push_back(&w);
+            if (*w.fd) fds.push_back({w.fd->get(), w.events, 0}), who.push_back(&w);
         if (fds.empty()) return Ended::Closed;
         // Under a shield the pipe may be full of an interrupt that waits.
         if (g_shields == 0) fds.push_back({g_wake[0], POLLIN, 0});
@@ -283,7 +262,7 @@ std::optional<std::filesystem::path> find_program(const std::string& name) {
 
 // Captures both outputs while `bytes` go in.
 static host::Result<Outcome> capture_with(const Command& command, std::string_view bytes, std::size_t limit_bytes,
-                                   const std::function<void(std::uint64_t)>& sent) {
+                                          const std::function<void(std::uint64_t)>& sent) {
     if (interrupted()) return std::unexpected(interruption());
     TRY_ASSIGN(PipeEnds in, make_pipe());
     TRY_ASSIGN(PipeEnds out, make_pipe());
@@ -296,7 +275,7 @@ static host::Result<Outcome> capture_with(const Command& command, std::string_vi
     err.write.reset();
     if (bytes.empty()) in.write.reset();
     Outcome outcome;
-    if (in.write.open()) set_nonblocking(in.write.get());
+    if (in.write) set_nonblocking(in.write.get());
     std::size_t written = 0;
     std::vector<Watched> all = {
         {&in.write, POLLOUT,

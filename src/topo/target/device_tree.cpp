@@ -1,6 +1,6 @@
 #include "topo/target/device_tree.h"
 
-#include "topo/system/sha256.h"
+#include "base/host/sha256.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -156,7 +156,7 @@ host::Result<std::string> write_tree(const Target& target, const std::string& pa
     const std::string script = fmt::format(
         "f={}; b=\"$f.topo-backup-$(date +%Y%m%d-%H%M%S)\"; cp -p \"$f\" \"$b\" && cat > \"$f.topo-new\" && sync && "
         "set -- $(sha256sum \"$f.topo-new\") && [ \"$1\" = {} ] && mv -f \"$f.topo-new\" \"$f\" && sync && echo \"$b\"",
-        shell_quoted(path), sha256_hex(bytes));
+        shell_quoted(path), host::sha256_hex(bytes));
     Command command = target.shell(script);
     command.input = bytes;
     command.timeout = kQuestion;

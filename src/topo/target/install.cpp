@@ -10,9 +10,9 @@
 #include <map>
 
 #include "base/host/file.h"
+#include "base/host/sha256.h"
 #include "topo/system/download.h"
 #include "topo/system/log.h"
-#include "topo/system/sha256.h"
 #include "topo/system/text.h"
 #include "topo/target/probe.h"
 
@@ -77,7 +77,7 @@ host::Result<fs::path> fetch(const std::string& architecture, const fs::path& fo
     if (version.empty()) return host::failure(ErrorCode::NotFound, "no release is listed at {}", kServer);
     const std::string name = fmt::format("remoteproc-runtime_{}_linux_{}.tar.gz", version, architecture);
     TRY_ASSIGN(const std::string bytes, download(kServer + version + "/" + name, kDownload, 256 << 20));
-    info(fmt::format("fetched {} (sha256 {})", name, sha256_hex(bytes)));
+    info(fmt::format("fetched {} (sha256 {})", name, host::sha256_hex(bytes)));
     TRY(host::write_text(folder / name, bytes));
     return folder / name;
 }

@@ -1,9 +1,10 @@
-#include "remoteproc/sys/sha256.h"
+#include "base/host/sha256.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
-namespace talpa::remoteproc {
+namespace talpa::host {
 namespace {
 
 // First 32 bits of the fractional parts of the cube roots of the first 64 primes (FIPS 180-4, 4.2.2).
@@ -72,4 +73,4 @@ std::string sha256_hex(std::string_view bytes) {
     return hash.finish();
 }
 
-}  // namespace talpa::remoteproc
+}  // namespace talpa::host

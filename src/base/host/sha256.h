@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4): digests of firmware and the names of the shim's sockets.
+// SHA-256 (FIPS 180-4): digests of firmware, layers and archives, names of sockets, Compose labels.
 #pragma once
 
 #include <array>
@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace talpa::remoteproc {
+namespace talpa::host {
 
 class Sha256 {
   public:
@@ -24,4 +24,4 @@ class Sha256 {
 
 [[nodiscard]] std::string sha256_hex(std::string_view bytes);
 
-}  // namespace talpa::remoteproc
+}  // namespace talpa::host

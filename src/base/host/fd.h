@@ -1,11 +1,14 @@
-// A file descriptor that closes itself.
+// A file descriptor that closes itself, and whole reads and writes of small files through one.
 #pragma once
 
 #include <unistd.h>
 
+#include <expected>
+#include <string>
+#include <string_view>
 #include <utility>
 
-namespace talpa::link::host {
+namespace talpa::host {
 
 class Fd {
   public:
@@ -35,4 +38,9 @@ class Fd {
     int fd_ = -1;
 };
 
-}  // namespace talpa::link::host
+/// What a small file holds now: pread(2) from offset 0 until the end, at most `limit_bytes`; errno on failure.
+[[nodiscard]] std::expected<std::string, int> read_fd(int fd, std::size_t limit_bytes);
+/// All of `text` in as few write(2) as the kernel takes; errno on failure.
+[[nodiscard]] std::expected<void, int> write_all(int fd, std::string_view text);
+
+}  // namespace talpa::host

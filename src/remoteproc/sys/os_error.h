@@ -1,0 +1,34 @@
+// errno as the text that engines and users search for, and the names of base/host that every file here speaks with.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/host/error.h"
+#include "base/host/fd.h"
+
+namespace talpa::remoteproc {
+
+template <typename T>
+using Result = host::Result<T>;
+
+using host::Fd;
+using host::read_fd;
+using host::write_all;
+
+/// "device or resource busy": strerror with a small first letter, as the runtimes that engines know print it.
+[[nodiscard]] std::string errno_text(int error);
+
+/// "open /x: no such file or directory". The code follows the errno; EACCES and EPERM carry a hint.
+[[nodiscard]] host::Error os_error(std::string_view verb, std::string_view what, int error);
+[[nodiscard]] inline std::unexpected<host::Error> os_failure(std::string_view verb, std::string_view what, int error) {
+    return std::unexpected<host::Error>(os_error(verb, what, error));
+}
+
+/// A stranger's text made fit for one line of a log: control bytes become \xNN.
+[[nodiscard]] std::string printable(std::string_view text);
+
+/// The error as one line without talpa's code name: "context: message".
+[[nodiscard]] std::string error_line(const host::Error& error);
+
+}  // namespace talpa::remoteproc

@@ -115,8 +115,27 @@ def a_reader_that_leaves_harms_nobody():
     end(b)
 
 
+def questions_whose_answers_nobody_reads_are_all_answered_once():
+    """Less than the 640 KiB that the board's tty holds for a reader who does not read."""
+    b = started()
+    wait_for((b.dev / "ttyRPMSG0").is_symlink, "tty")
+    for word, lines, count in (("PING", 1, 1000), ("STATUS", 2, 1000), ("INFO", 3, 500)):
+        tty = os.open(b.dev / "ttyRPMSG0", os.O_RDWR | os.O_NOCTTY)
+        questions = "".join(f"@{i} {word}\n" for i in range(count)) + "@last PING\n"
+        while questions:  # what does not fit the rings waits, and so does its writer
+            questions = questions[os.write(tty, questions.encode()):]
+        text = b""
+        while b"@last PONG" not in text and select.select([tty], [], [], 60)[0]:
+            text += os.read(tty, 65536)
+        tags = [line.split()[0] for line in text.decode().splitlines()]
+        equal(tags, [f"@{i}" for i in range(count) for _ in range(lines)] + ["@last"], f"replies to {word}")
+        os.close(tty)
+    check("ERR 4" in run(b), "the next run")
+    end(b)
+
+
 if not lib.FIRMWARE.exists():
     lib.skip("the firmware is not built (./run build)")
 sys.exit(lib.run_all([a_program_with_one_wrong_bit_is_refused_by_its_crc, memory_without_a_program_is_said_so,
                       firmware_that_linux_cannot_use, three_writers_at_once_get_every_reply_once,
-                      a_reader_that_leaves_harms_nobody]))
+                      questions_whose_answers_nobody_reads_are_all_answered_once, a_reader_that_leaves_harms_nobody]))

@@ -1,5 +1,5 @@
-// Reply lines that wait for a free RPMsg buffer, in order. Bounded: what does not fit is counted and dropped, and the
-// peer that let 4 KiB of replies pile up is the only one to lose any.
+// Reply lines that wait for a free RPMsg buffer, in order. Bounded: who has more to say than there is room for waits,
+// or takes no question before there is room for its answer.
 #pragma once
 
 #include <array>
@@ -14,10 +14,11 @@ class Outbox {
   public:
     static constexpr std::size_t kBytes = 4096;
 
+    static constexpr std::size_t kHeader = 12;  ///< bytes beside the text of each message
+
     /// Appends one message; false when there is no room for it.
-    bool push(Peer peer, std::string_view text) {
-        const std::size_t need = kHeader + text.size();
-        if (kBytes - used_ < need) return false;
+    [[nodiscard]] bool push(Peer peer, std::string_view text) {
+        if (room() < kHeader + text.size()) return false;
         write_word(peer.endpoint);
         write_word(peer.address);
         write_word(static_cast<std::uint32_t>(text.size()));
@@ -26,6 +27,8 @@ class Outbox {
     }
 
     [[nodiscard]] bool empty() const { return used_ == 0; }
+    [[nodiscard]] std::size_t room() const { return kBytes - used_; }
+    void clear() { used_ = 0; }
 
     /// Hands the oldest message to `send(Peer, std::string_view) -> bool` and removes it when that says true; goes on
     /// until it says false or nothing is left.
@@ -42,8 +45,6 @@ class Outbox {
     }
 
   private:
-    static constexpr std::size_t kHeader = 12;
-
     void write(std::uint8_t b) {
         ring_[(start_ + used_) % kBytes] = b;
         ++used_;

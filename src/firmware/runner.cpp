@@ -53,6 +53,7 @@ Runner::Stop Runner::must_stop() const {
 }
 
 void Runner::service() {
+    held_back_ = false;
     platform_.service_link();
     outbox_.flush([&](Peer peer, std::string_view text) { return platform_.send(peer, text); });
 }
@@ -60,24 +61,32 @@ void Runner::service() {
 void Runner::poll() {
     service();
     if (queued_ == 0) return;
-    const Request request = queue_[first_];
+    current_ = queue_[first_];
     first_ = (first_ + 1) % queue_.size();
     --queued_;
-    execute(request);
+    execute(current_);
     service();
 }
 
-void Runner::received(Peer peer, std::string_view message) {
+void Runner::link_is_new() {
+    outbox_.clear();
+    queued_ = 0;
+    for (Line& line : lines_) line = {};
+    abort_ = running_;
+    current_.peer.address = 0;
+}
+
+std::size_t Runner::received(Peer peer, std::string_view message) {
     Line* line = nullptr;
     for (Line& l : lines_)
         if (l.peer.endpoint == peer.endpoint || l.peer.endpoint == 0) {
             line = &l;
             break;
         }
-    if (line == nullptr) return;                                      // an endpoint that was never announced
+    if (line == nullptr) return message.size();                       // an endpoint that was never announced
     if (line->peer.address != peer.address) line->assembler.clear();  // half a line of somebody who has gone
     line->peer = peer;
-    line->assembler.feed(message, [&](std::string_view text, bool too_long) {
+    const auto answer = [&](std::string_view text, bool too_long) {
         if (link::is_reply_line(text)) return;  // our own words, echoed by a cooked tty
         const std::string_view tag = link::line_tag(text);
         if (too_long) return reply_error(peer, tag, RunnerError::BadArgument, "line too long");
@@ -90,19 +99,20 @@ void Runner::received(Peer peer, std::string_view message) {
             last_unknown_ms_ = now;
         }
         reply_error(peer, tag, request.error(), {});
+    };
+    return line->assembler.feed(message, answer, [&] {
+        held_back_ = outbox_.room() < kRoomForAnswer;
+        return !held_back_;
     });
 }
 
 void Runner::reply(const Request& request, std::string_view line) {
-    Text<link::kMaxLine + link::kMaxTag + 3> text;
+    Text<kMaxReply> text;
     if (request.tag_size != 0) text.add("@{} ", request.tag_view());
     text.put(line.size() < link::kMaxLine ? line : std::string_view(line.data(), link::kMaxLine - 1)).put("\n");
-    // A run may wait for room; what is answered inside `received` may not, for the link would have to move for it.
-    const std::uint32_t start = platform_.now_ms();
-    while (!outbox_.push(request.peer, text.view())) {
-        if (!running_ || !platform_.link_up() || platform_.now_ms() - start > 2000) return;
-        service();
-    }
+    // A run waits for room, as long as there is a link. What is answered inside `received` must not wait, for the link
+    // would have to move for it; it was not taken before there was room.
+    while (request.peer.address != 0 && !outbox_.push(request.peer, text.view()) && platform_.link_up()) service();
 }
 
 void Runner::reply_error(Peer peer, std::string_view tag, RunnerError code, std::string_view detail) {

@@ -50,7 +50,7 @@ class RunnerPlatform {
     /// Sends one RPMsg message; false: no free buffer or no link.
     [[nodiscard]] virtual bool send(Peer to, std::string_view text) = 0;
     [[nodiscard]] virtual bool link_up() const = 0;
-    /// Moves what waits on the link: incoming messages reach Runner::received.
+    /// Moves what waits on the link: incoming messages reach Runner::received, and what that does not take waits on.
     virtual void service_link() = 0;
     virtual void trace(std::string_view line) = 0;
     virtual void trace_restart() = 0;
@@ -66,8 +66,11 @@ class Runner {
 
     /// Makes the control block ours; what Linux staged before is kept, but not taken for a request.
     void start();
-    /// A message from Linux. Commands that can be answered at once are, during a run too; RUN and LOAD queue.
-    void received(Peer peer, std::string_view message);
+    /// A message from Linux. Commands that can be answered at once are, during a run too; RUN and LOAD queue. Returns
+    /// how many bytes it took: no line before there is room for its answer. The rest is to come again.
+    [[nodiscard]] std::size_t received(Peer peer, std::string_view message);
+    /// The link is another one: nobody waits for what the last one's peers asked, and the run that goes on ends.
+    void link_is_new();
     /// Runs one queued command, if there is one, and moves the link.
     void poll();
     /// Moves the link and the outbox; what the NPU's wait calls.
@@ -76,7 +79,7 @@ class Runner {
     enum class Stop : std::uint8_t { No, Aborted, TimedOut };
     /// Must the command that runs now end?
     [[nodiscard]] Stop must_stop() const;
-    [[nodiscard]] bool idle() const { return queued_ == 0 && outbox_.empty(); }
+    [[nodiscard]] bool idle() const { return queued_ == 0 && outbox_.empty() && !held_back_; }
 
   private:
     friend class StepTimer;
@@ -122,6 +125,11 @@ class Runner {
     runtime::OperatorTable operators_;
     std::string_view version_;
 
+    /// The most that one line is answered with at once (INFO's three lines; ABORT's five are short).
+    static constexpr std::size_t kMaxReply = link::kMaxLine + link::kMaxTag + 3;
+    static constexpr std::size_t kRoomForAnswer = 3 * (Outbox::kHeader + kMaxReply);
+
+    Request current_;  ///< what runs; its address is 0, which is nobody's, when that peer has gone
     std::array<Request, link::kRunQueueDepth> queue_{};
     std::size_t first_ = 0, queued_ = 0;
     static constexpr std::size_t kMaxPeers = 2;
@@ -136,6 +144,7 @@ class Runner {
     bool answered_unknown_ = false;
 
     bool running_ = false, abort_ = false;
+    bool held_back_ = false;  ///< a line waits for room in the outbox
     std::uint32_t deadline_ms_ = 0;
     std::uint32_t last_request_ = 0;
     std::uint32_t sequence_ = 0;

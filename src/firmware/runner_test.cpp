@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -44,7 +45,17 @@ class Board final : public RunnerPlatform, public npu::Device {
         return true;
     }
     bool link_up() const override { return true; }
-    void service_link() override { ++time_ms; }
+    /// As the link does it: a message that is not taken wholly comes again, and none before it.
+    void service_link() override {
+        ++time_ms;
+        if (buffers >= 0) buffers += freed_each_time;
+        while (!waiting.empty()) {
+            auto& [from, text] = waiting.front();
+            text.erase(0, receive(from, text));
+            if (!text.empty()) break;
+            waiting.pop_front();
+        }
+    }
     void trace(std::string_view line) override { traced += std::string(line) + "\n"; }
     void trace_restart() override { traced.clear(); }
 
@@ -57,7 +68,10 @@ class Board final : public RunnerPlatform, public npu::Device {
     }
 
     bool has_npu = true;
-    int buffers = -1;  ///< free RPMsg buffers; negative: any number
+    int buffers = -1;         ///< free RPMsg buffers; negative: any number
+    int freed_each_time = 0;  ///< buffers that Linux gives back between two looks at the link
+    std::function<std::size_t(Peer, std::string_view)> receive;
+    std::deque<std::pair<Peer, std::string>> waiting;
     std::uint32_t time_ms = 0;
     std::vector<std::string> replies;
     Peer last_peer;
@@ -79,7 +93,10 @@ constexpr Peer kPeer{0x400, 0x401};
 
 class RunnerTest : public ::testing::Test {
   protected:
-    void SetUp() override { runner.start(); }
+    void SetUp() override {
+        board.receive = [&](Peer from, std::string_view text) { return runner.received(from, text); };
+        runner.start();
+    }
 
     std::vector<std::uint8_t> golden(const std::string& path) {
         return host::read_file(testing_folder() / path).value();
@@ -95,9 +112,10 @@ class RunnerTest : public ::testing::Test {
         put(link::kProgram.base, program);
         put(link::kInputTensor.base, input);
     }
+    void hear(const std::string& message) { ASSERT_EQ(runner.received(kPeer, message), message.size()); }
     std::vector<std::string> say(const std::string& line) {
         board.replies.clear();
-        runner.received(kPeer, line + "\n");
+        hear(line + "\n");
         for (int i = 0; i < 20 && !runner.idle(); ++i) runner.poll();
         runner.poll();
         return board.replies;
@@ -235,7 +253,7 @@ TEST_F(RunnerTest, CommandsAreAnsweredWhileTheNpuRuns) {
     stage("models", "ds_cnn_random");
     bool answered = false;
     board.during_npu = [&] {
-        runner.received(kPeer, "PING\nSTATUS\n");
+        hear("PING\nSTATUS\n");
         runner.service();
         answered = has(board.replies, "PONG seq=0") && has(board.replies, "STATUS state=running");
     };
@@ -246,7 +264,7 @@ TEST_F(RunnerTest, CommandsAreAnsweredWhileTheNpuRuns) {
 TEST_F(RunnerTest, QueueTakesFourAndTheFifthIsBusy) {
     stage("models", "ds_cnn_random");
     board.replies.clear();
-    for (int i = 0; i < 5; ++i) runner.received(kPeer, "@" + std::to_string(i) + " RUN top=1\n");
+    for (int i = 0; i < 5; ++i) hear("@" + std::to_string(i) + " RUN top=1\n");
     for (int i = 0; i < 10; ++i) runner.poll();
     for (int i = 0; i < 4; ++i)
         EXPECT_TRUE(has(board.replies, "@" + std::to_string(i) + " OK RUN seq=" + std::to_string(i + 1))) << i;
@@ -257,7 +275,7 @@ TEST_F(RunnerTest, QueueTakesFourAndTheFifthIsBusy) {
 TEST_F(RunnerTest, AbortEndsTheRunAndTimeoutDoesToo) {
     stage("models", "ds_cnn_random");
     const auto wait_like_the_driver = [&](bool abort) {
-        if (abort) runner.received(kPeer, "ABORT\n");
+        if (abort) hear("ABORT\n");
         while (runner.must_stop() == Runner::Stop::No) runner.service();
         board.npu_error = Error(ErrorCode::Timeout, "the NPU did not finish");
     };
@@ -277,13 +295,98 @@ TEST_F(RunnerTest, RepliesWaitForBuffersInOrder) {
     stage("models", "ds_cnn_random");
     board.buffers = 0;
     board.replies.clear();
-    runner.received(kPeer, "RUN\n");
+    hear("RUN\n");
     runner.poll();
     EXPECT_TRUE(board.replies.empty());
     board.buffers = -1;
     runner.poll();
     EXPECT_EQ(board.replies.front(), "STATUS loading\n");
     EXPECT_EQ(board.replies.back(), "OK RUN seq=1\n");
+}
+
+class FullRing : public RunnerTest {
+  protected:
+    /// Questions as a writer packs them who fills every message, and what they must be answered with.
+    void ask(const std::string& word, int count, std::size_t lines_of_a_reply) {
+        std::string all;
+        for (int i = 0; i < count; ++i) {
+            const std::string tag = "@" + std::to_string(i) + " ";
+            all += tag + word + "\n";
+            for (std::size_t l = 0; l + 1 < lines_of_a_reply; ++l) expected.push_back(tag + word);
+            expected.push_back(tag + (lines_of_a_reply == 1 ? "PONG" : "OK " + word));
+        }
+        all += "@last PING\n";
+        expected.push_back("@last PONG");
+        for (std::size_t at = 0; at < all.size(); at += 496) board.waiting.emplace_back(kPeer, all.substr(at, 496));
+    }
+    /// Every reply once and in order.
+    void expect_replies() {
+        ASSERT_EQ(board.replies.size(), expected.size());
+        for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(board.replies[i].starts_with(expected[i])) << i;
+    }
+    std::vector<std::string> expected;
+};
+
+TEST_F(FullRing, NoReplyIsLostWhateverTheQuestionsThatNobodyReadTheAnswersOf) {
+    for (const auto& [word, lines] : {std::pair{"PING", 1u}, std::pair{"STATUS", 2u}, std::pair{"INFO", 3u}}) {
+        board.replies.clear();
+        expected.clear();
+        board.buffers = 0;
+        ask(word, 1000, lines);
+        for (int i = 0; i < 50; ++i) runner.poll();
+        EXPECT_TRUE(board.replies.empty());
+        EXPECT_FALSE(board.waiting.empty()) << "what has no room for its answer is not taken";
+        EXPECT_FALSE(runner.idle());
+        board.freed_each_time = 3;  // not a whole answer of INFO's and ABORT's at a time
+        for (int i = 0; i < 5000 && !(runner.idle() && board.waiting.empty()); ++i) runner.poll();
+        expect_replies();
+        board.freed_each_time = 0;
+    }
+}
+
+TEST_F(FullRing, ARunAmongThemLosesNothingEither) {
+    stage("models", "ds_cnn_random");
+    board.buffers = 0;
+    board.freed_each_time = 1;
+    board.during_npu = [&] {
+        ask("STATUS", 200, 2);
+        for (int i = 0; i < 30; ++i) runner.service();
+    };
+    hear("RUN top=3\n");
+    for (int i = 0; i < 5000 && !(runner.idle() && board.waiting.empty()); ++i) runner.poll();
+    // The run's lines lie among the others, each once and in their order.
+    std::vector<std::string> run, others;
+    for (const auto& reply : board.replies) (reply.starts_with("@") ? others : run).push_back(reply);
+    ASSERT_EQ(run.size(), 8u);
+    const char* const starts[] = {"STATUS loading", "STATUS running", "TOP 1", "TOP 2", "TOP 3", "OUT",
+                                  "TIME",           "OK RUN seq=1"};
+    for (std::size_t i = 0; i < run.size(); ++i) EXPECT_TRUE(run[i].starts_with(starts[i])) << run[i];
+    board.replies = others;
+    expect_replies();
+}
+
+TEST_F(FullRing, ANewLinkOwesNothingToThePeersOfTheLast) {
+    stage("models", "ds_cnn_random");
+    board.buffers = 0;
+    hear("STATUS\nRUN\nhalf a li");
+    runner.link_is_new();
+    board.buffers = -1;
+    board.replies.clear();
+    for (int i = 0; i < 5; ++i) runner.poll();
+    EXPECT_TRUE(board.replies.empty()) << board.replies.front();
+    EXPECT_EQ(say("PING").back(), "PONG seq=0\n") << "the half line is forgotten";
+
+    // In the middle of a run: it ends, and nobody hears of it.
+    board.during_npu = [&] {
+        runner.link_is_new();
+        EXPECT_EQ(runner.must_stop(), Runner::Stop::Aborted);
+        board.npu_error = Error(ErrorCode::Timeout, "the NPU did not finish");
+        board.replies.clear();
+    };
+    EXPECT_TRUE(say("RUN").empty());
+    board.npu_error.reset();
+    board.during_npu = nullptr;
+    EXPECT_TRUE(has(say("RUN"), "OK RUN"));
 }
 
 TEST_F(RunnerTest, OutAndCrcAndInfo) {
@@ -314,11 +417,11 @@ TEST_F(RunnerTest, EchoOfItsOwnRepliesIsNotAnswered) {
 
 TEST_F(RunnerTest, UnknownWordsAreAnsweredAtMostTenTimesASecond) {
     board.replies.clear();
-    for (int i = 0; i < 50; ++i) runner.received(kPeer, "nonsense\n");
+    for (int i = 0; i < 50; ++i) hear("nonsense\n");
     runner.poll();
     EXPECT_EQ(board.replies.size(), 1u);
     board.time_ms += 200;
-    runner.received(kPeer, "nonsense\n");
+    hear("nonsense\n");
     runner.poll();
     EXPECT_EQ(board.replies.size(), 2u);
 }

@@ -71,7 +71,9 @@ void RpmsgDevice::bring_up() {
     // Linux needs not tell us about every receive buffer that it returns: a lost kick there only costs it 100 ms.
     to_linux_.suppress_kicks();
     announced_ = 0;
+    begin_ = end_ = 0;
     up_ = true;
+    platform_.link_is_new();
 }
 
 void RpmsgDevice::announce() {
@@ -89,26 +91,36 @@ std::uint8_t* RpmsgDevice::buffer(const VringDescriptor& d) {
     return platform_.memory(d.address, d.length);
 }
 
+/// False when the platform does not take all of the last message.
+bool RpmsgDevice::hand_over() {
+    for (const Channel& channel : channels_) {
+        if (begin_ == end_) break;
+        if (channel.address != header_.destination) continue;
+        begin_ += platform_.received(channel, header_.source, {message_.data() + begin_, end_ - begin_});
+        return begin_ == end_;
+    }
+    begin_ = end_;  // to an address that was never announced
+    return true;
+}
+
+// What the platform cannot take stays on the ring. When that is full it is Linux that waits, and no message is lost.
 void RpmsgDevice::receive() {
     bool returned = false;
-    while (const auto descriptor = from_linux_.pop()) {
+    while (hand_over()) {
+        const auto descriptor = from_linux_.pop();
+        if (!descriptor) break;
         const std::uint8_t* const bytes = buffer(*descriptor);
-        RpmsgHeader header;
-        std::size_t size = 0;
         if (bytes != nullptr) {
             std::array<std::uint8_t, kRpmsgHeaderBytes> head{};
             copy_out(head.data(), bytes, head.size());
-            header = RpmsgHeader::read(head.data());
-            size = std::min<std::size_t>(header.length, descriptor->length - kRpmsgHeaderBytes);
-            copy_out(message_.data(), bytes + kRpmsgHeaderBytes, size);
+            header_ = RpmsgHeader::read(head.data());
+            begin_ = 0;
+            end_ = std::min<std::size_t>(header_.length, descriptor->length - kRpmsgHeaderBytes);
+            copy_out(message_.data(), bytes + kRpmsgHeaderBytes, end_);
         }
-        // Given back before it is handled: what `received` sends may take long, and the buffer is no longer needed.
+        // Given back before it is handled: the buffer is no longer needed.
         from_linux_.push_used(descriptor->id, descriptor->length);
         returned = true;
-        if (bytes == nullptr) continue;
-        for (const Channel& channel : channels_)
-            if (channel.address == header.destination)
-                platform_.received(channel, header.source, {message_.data(), size});
     }
     if (returned && from_linux_.notify_wanted()) platform_.notify(table_->vring[1].notifyid);
 }

@@ -53,8 +53,11 @@ class RpmsgPlatform {
     [[nodiscard]] virtual std::uint8_t* memory(std::uint64_t address, std::size_t size) = 0;
     /// Tells Linux that a ring changed, unless an earlier notification is still unread.
     virtual void notify(std::uint32_t notify_id) = 0;
-    /// Receives a message. `payload` is a copy that lives during the call.
-    virtual void received(const Channel& channel, std::uint32_t source, Bytes payload) = 0;
+    /// Receives a message; `payload` is a copy that lives during the call. Returns how much of it was taken: the rest
+    /// is handed over by the next `service`, and no other message before it.
+    [[nodiscard]] virtual std::size_t received(const Channel& channel, std::uint32_t source, Bytes payload) = 0;
+    /// A new link is up: peers, and what they said or were to be told, are those of an earlier one.
+    virtual void link_is_new() = 0;
 
   protected:
     ~RpmsgPlatform() = default;
@@ -68,8 +71,8 @@ class RpmsgDevice {
         : table_(live_table), channels_(channels), platform_(platform) {}
 
     /// Does what there is to do: brings the link up or down as the driver's status says, announces channels, hands
-    /// every waiting message to the platform. Call it after each Messaging Unit interrupt and now and then without one:
-    /// kicks can be lost.
+    /// every waiting message to the platform, until one is not taken wholly. Call it after each Messaging Unit
+    /// interrupt and now and then without one: kicks can be lost.
     void service();
 
     /// Is the link up and every channel announced?
@@ -83,6 +86,7 @@ class RpmsgDevice {
     void bring_up();
     void announce();
     void receive();
+    [[nodiscard]] bool hand_over();
     [[nodiscard]] std::uint8_t* buffer(const VringDescriptor& descriptor);
 
     volatile FirmwareResourceTable* table_;
@@ -91,7 +95,10 @@ class RpmsgDevice {
     VringDevice to_linux_, from_linux_;
     bool up_ = false;
     std::size_t announced_ = 0;
+    /// The last message that was taken off the ring, of which [begin_, end_) is still to be handed over.
     std::array<std::uint8_t, kRpmsgMaxPayload> message_{};
+    RpmsgHeader header_;
+    std::size_t begin_ = 0, end_ = 0;
 };
 
 }  // namespace talpa::link

@@ -31,9 +31,12 @@ class FakeLinux final : public RpmsgPlatform {
         return nullptr;
     }
     void notify(std::uint32_t id) override { notified.push_back(id); }
-    void received(const Channel& c, std::uint32_t source, Bytes p) override {
-        messages.push_back({std::string(c.name), source, {p.begin(), p.end()}});
+    std::size_t received(const Channel& c, std::uint32_t source, Bytes p) override {
+        p = p.first(std::min(p.size(), takes));
+        if (!p.empty()) messages.push_back({std::string(c.name), source, {p.begin(), p.end()}});
+        return p.size();
     }
+    void link_is_new() override { ++links; }
     std::uint8_t* at(std::uint32_t address) {
         auto start = (reinterpret_cast<std::uintptr_t>(memory_.data()) + 15) & ~std::uintptr_t{15};
         return reinterpret_cast<std::uint8_t*>(start) + (address - kBase);
@@ -72,6 +75,8 @@ class FakeLinux final : public RpmsgPlatform {
     VringDriver receive, transmit;
     std::vector<std::uint32_t> notified;
     std::vector<Received> messages;
+    std::size_t takes = SIZE_MAX;  ///< of each message handed over
+    int links = 0;
 
   private:
     std::vector<std::uint8_t> memory_;
@@ -177,6 +182,42 @@ TEST_F(RpmsgDeviceTest, RingWrapsWithoutLosingAMessage) {
         ASSERT_EQ(linux_.messages[0].text, std::to_string(i));
         linux_.messages.clear();
     }
+}
+
+TEST_F(RpmsgDeviceTest, WhatIsNotTakenIsHandedOverAgainBeforeAnythingElse) {
+    linux_.start();
+    device_.service();
+    expect_announcements();
+    linux_.takes = 2;
+    linux_.say(0x401, 0x400, "abcdef");
+    linux_.say(0x402, 0x400, "gh");
+    linux_.takes = 0;
+    device_.service();
+    EXPECT_TRUE(linux_.messages.empty());
+    ASSERT_TRUE(linux_.transmit.take_used()) << "the first is copied, its buffer is free";
+    EXPECT_FALSE(linux_.transmit.take_used()) << "the second stays on the ring";
+    linux_.takes = 4;
+    for (int i = 0; i < 3; ++i) device_.service();
+    ASSERT_EQ(linux_.messages.size(), 3u);
+    EXPECT_EQ(linux_.messages[0].text, "abcd");
+    EXPECT_EQ(linux_.messages[1].text, "ef");
+    EXPECT_EQ(linux_.messages[2].text, "gh");
+    EXPECT_EQ(linux_.messages[2].source, 0x402u);
+}
+
+TEST_F(RpmsgDeviceTest, WhatWasNotTakenBelongsToItsLink) {
+    linux_.start();
+    device_.service();
+    linux_.takes = 0;
+    linux_.say(0x401, 0x400, "of the first link");
+    device_.service();
+    linux_.start();
+    linux_.takes = SIZE_MAX;
+    linux_.say(0x401, 0x400, "of the second");
+    device_.service();
+    EXPECT_EQ(linux_.links, 2);
+    ASSERT_EQ(linux_.messages.size(), 1u);
+    EXPECT_EQ(linux_.messages[0].text, "of the second");
 }
 
 TEST_F(RpmsgDeviceTest, NonsenseDescriptorsAreIgnored) {

@@ -106,13 +106,23 @@ class LineAssembler {
     /// too long is handed over once, cut, with `too_long` set, when its end arrives.
     template <typename Sink>
     void feed(std::string_view message, Sink&& sink) {
+        feed(message, sink, [] { return true; });
+    }
+    /// The same, asking `ready()` before each line is handed over. Where it says no, feeding ends there; the bytes
+    /// taken are returned, and the rest of the message is to be fed later.
+    template <typename Sink, typename Ready>
+    std::size_t feed(std::string_view message, Sink&& sink, Ready&& ready) {
         if (message == kGreeting) {
             clear();
-            return;
+            return message.size();
         }
-        for (const char c : message) {
+        for (std::size_t i = 0; i < message.size(); ++i) {
+            const char c = message[i];
             if (c == '\r' || c == '\n') {
-                if (used_ != 0 || too_long_) sink(std::string_view(line_.data(), used_), too_long_);
+                if (used_ != 0 || too_long_) {
+                    if (!ready()) return i;
+                    sink(std::string_view(line_.data(), used_), too_long_);
+                }
                 clear();
             } else if (used_ < line_.size()) {
                 line_[used_++] = c;
@@ -120,6 +130,7 @@ class LineAssembler {
                 too_long_ = true;
             }
         }
+        return message.size();
     }
     void clear() {
         used_ = 0;

@@ -31,6 +31,21 @@ TEST(LineAssembler, GreetingOfTheVendorsTtyIsSwallowed) {
         << "only as a message of its own";
 }
 
+TEST(LineAssembler, StopsBeforeALineThatCannotBeTaken) {
+    LineAssembler assembler;
+    std::vector<std::string> lines;
+    int room = 1;
+    const auto feed = [&](std::string_view message) {
+        return assembler.feed(
+            message, [&](std::string_view line, bool) { lines.emplace_back(line); }, [&] { return room-- > 0; });
+    };
+    EXPECT_EQ(feed("one\r\n\ntwo\nthree\n"), 9u) << "up to the end of the second";
+    EXPECT_EQ(lines, std::vector<std::string>{"one"});
+    room = 2;
+    EXPECT_EQ(feed("\nthree\n"), 7u);
+    EXPECT_EQ(lines, (std::vector<std::string>{"one", "two", "three"}));
+}
+
 TEST(LineAssembler, OverlongLineIsReportedOnceAndTheNextIsWhole) {
     const auto lines = lines_of({std::string(300, 'x'), std::string(300, 'y') + "\nPING\n"});
     ASSERT_EQ(lines.size(), 2u);

@@ -136,7 +136,7 @@ host::Result<void> Board::add_processor(unsigned index) {
         [this, flavour, driver](VirtioRpmsg& bus,
                                 const VirtioRpmsg::Channel& channel) -> std::unique_ptr<RpmsgChannelDriver> {
             if (!driver || !tty_serves(flavour, channel.name)) return nullptr;
-            auto tty = RpmsgTty::create(bus, channel, {flavour, places_.ptmx, places_.slaves}, ttys_);
+            auto tty = RpmsgTty::create(bus, channel, {flavour, places_.ptmx, places_.slaves, &log_}, ttys_);
             if (tty) return std::move(*tty);
             log_.line("rpmsg_tty: {}", tty.error().message);
             return nullptr;

@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -66,9 +68,11 @@ class Firmware final : public CoreControl, public Mailbox, public link::RpmsgPla
 
     std::uint8_t* memory(std::uint64_t address, std::size_t size) override { return memory_.at(address, size); }
     void notify(std::uint32_t) override { to_linux(); }
-    void received(const link::Channel&, std::uint32_t source, Bytes payload) override {
+    std::size_t received(const link::Channel&, std::uint32_t source, Bytes payload) override {
         replies_.push_back({source, {payload.begin(), payload.end()}});
+        return payload.size();
     }
+    void link_is_new() override {}
 
     std::function<void()> to_linux = [] {};
     std::atomic<bool> deaf{false};
@@ -365,6 +369,43 @@ TEST_F(RemoteprocTest, TtyCarriesLinesBothWaysAndHangsUpOnStop) {
     stopper.join();
     EXPECT_TRUE(registry.ttys().empty());
     EXPECT_LT(::write(fd, "x", 1), 0);
+    ::close(fd);
+}
+
+// A pseudo-terminal alone would take 8 KiB.
+TEST_F(RemoteprocTest, TtyKeepsWhatNobodyReadsUntilItIsReadOrThrownAway) {
+    with_tty = true;
+    start();
+    ASSERT_TRUE(eventually([&] { return registry.ttys().size() == 1; }));
+    VirtioRpmsg bus({}, memory, core, log, [](VirtioRpmsg&, const VirtioRpmsg::Channel&) { return nullptr; });
+    const auto tty = RpmsgTty::create(bus, {"rpmsg-tty", 0x400, 0x400}, {}, registry).value();
+    const int fd = ::open(registry.ttys().at(1).second.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK);
+    ASSERT_GE(fd, 0);
+    std::string sent;
+    const auto send = [&](std::size_t bytes) {
+        for (sent.clear(); sent.size() < bytes;) {
+            const std::string line = std::to_string(sent.size()) + std::string(80, '.') + "\n";
+            tty->received(0x400, Bytes(reinterpret_cast<const std::uint8_t*>(line.data()), line.size()));
+            sent += line;
+        }
+    };
+    const auto read_all = [&](int quiet_ms) {
+        std::string all;
+        std::vector<char> buffer(65536);
+        for (pollfd p{fd, POLLIN, 0}; ::poll(&p, 1, quiet_ms) > 0;) {
+            const ssize_t n = ::read(fd, buffer.data(), buffer.size());
+            if (n <= 0) break;
+            all.append(buffer.data(), static_cast<std::size_t>(n));
+        }
+        return all;
+    };
+    send(200'000);
+    EXPECT_EQ(read_all(2000), sent);
+    send(200'000);
+    ASSERT_EQ(::tcflush(fd, TCIFLUSH), 0);
+    EXPECT_LT(read_all(500).size(), 30'000u) << "thrown away with the rest";
+    send(1'000'000);
+    EXPECT_LT(read_all(2000).size(), RpmsgTty::kUnreadBytes + 32'768) << "the board's buffers are not endless";
     ::close(fd);
 }
 

@@ -6,6 +6,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -17,6 +18,7 @@ namespace {
 constexpr std::string_view kNxpChannels[] = {"rpmsg-virtual-tty-channel-1", "rpmsg-virtual-tty-channel",
                                              "rpmsg-openamp-demo-channel"};
 constexpr std::size_t kNxpMessage = 256;
+constexpr char kEnd = 'e', kUnread = 'u';   // why the pump is woken
 constexpr unsigned kSendTimeoutMs = 15000;  // rpmsg_send's own limit
 
 /// The standard settings of a new tty, less what mainline's rpmsg_tty takes away.
@@ -97,7 +99,9 @@ host::Result<std::unique_ptr<RpmsgTty>> RpmsgTty::create(VirtioRpmsg& bus, const
     tty->master_ = ::open(tty->config_.ptmx.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
     if (tty->master_ < 0) return errno_error("cannot make a pseudo-terminal");
     int unlock = 0, index = 0;
-    if (::ioctl(tty->master_, TIOCSPTLCK, &unlock) != 0 || ::ioctl(tty->master_, TIOCGPTN, &index) != 0)
+    int packets = 1;  // so that a flush of the reader is told
+    if (::ioctl(tty->master_, TIOCSPTLCK, &unlock) != 0 || ::ioctl(tty->master_, TIOCGPTN, &index) != 0 ||
+        ::ioctl(tty->master_, TIOCPKT, &packets) != 0)
         return errno_error("cannot unlock a pseudo-terminal");
     // Opened through the master, so that it works whatever is mounted where.
     tty->slave_ = ::ioctl(tty->master_, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -116,7 +120,7 @@ host::Result<std::unique_ptr<RpmsgTty>> RpmsgTty::create(VirtioRpmsg& bus, const
 
 RpmsgTty::~RpmsgTty() {
     if (pump_.joinable()) {
-        (void)!::write(wake_[1], "", 1);
+        wake(kEnd);
         pump_.join();
     }
     if (number_ >= 0) registry_.remove(number_);
@@ -124,15 +128,48 @@ RpmsgTty::~RpmsgTty() {
         if (fd >= 0) ::close(fd);
 }
 
-// What the firmware sends goes to whoever reads. When nobody does and the line discipline is full, it is lost, as on
-// the board.
+void RpmsgTty::wake(char why) {
+    (void)!::write(wake_[1], &why, 1);
+}
+
+// What the firmware sends goes to whoever reads. When nobody does and the tty's buffers are full, it is lost, as on the
+// board.
 void RpmsgTty::received(std::uint32_t, Bytes payload) {
-    while (!payload.empty()) {
-        const ssize_t n = ::write(master_, payload.data(), payload.size());
+    const std::lock_guard lock(unread_mutex_);
+    const bool waited = !unread_.empty();
+    const std::size_t room = kUnreadBytes - unread_.size();
+    if (payload.size() > room && !truncating_ && config_.log != nullptr)
+        config_.log->line("rpmsg_tty: Trunc buffer: available space is {}", room);
+    truncating_ = payload.size() > room;
+    unread_.append(reinterpret_cast<const char*>(payload.data()), std::min(payload.size(), room));
+    if (waited) return;  // the pump waits until it can be written
+    write_unread();
+    if (!unread_.empty()) wake(kUnread);
+}
+
+/// With the lock held.
+void RpmsgTty::write_unread() {
+    std::size_t written = 0;
+    while (written < unread_.size()) {
+        const ssize_t n = ::write(master_, unread_.data() + written, unread_.size() - written);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return;
-        payload = payload.subspan(static_cast<std::size_t>(n));
+        if (n <= 0) break;
+        written += static_cast<std::size_t>(n);
     }
+    unread_.erase(0, written);
+}
+
+bool RpmsgTty::forward(std::span<std::uint8_t> buffer) {
+    const ssize_t n = ::read(master_, buffer.data(), buffer.size());
+    if (n <= 0) return true;
+    if (buffer[0] != TIOCPKT_DATA) {
+        const std::lock_guard lock(unread_mutex_);
+        if ((buffer[0] & TIOCPKT_FLUSHREAD) != 0) unread_.clear();
+        return true;
+    }
+    if (n == 1) return true;
+    return bus_.send(channel_.local, channel_.remote, buffer.subspan(1, static_cast<std::size_t>(n - 1)),
+                     kSendTimeoutMs) != VirtioRpmsg::SendResult::Gone;
 }
 
 void RpmsgTty::pump() {
@@ -142,18 +179,25 @@ void RpmsgTty::pump() {
                         Bytes(reinterpret_cast<const std::uint8_t*>(kGreeting.data()), kGreeting.size()),
                         kSendTimeoutMs);
     }
-    std::array<std::uint8_t, link::kRpmsgMaxPayload> buffer{};
-    const std::size_t most = config_.flavour == TtyFlavour::Nxp ? kNxpMessage : buffer.size();
+    std::array<std::uint8_t, 1 + link::kRpmsgMaxPayload> buffer{};  // a packet begins with its kind
+    const std::size_t most = config_.flavour == TtyFlavour::Nxp ? 1 + kNxpMessage : buffer.size();
     for (;;) {
-        pollfd fds[] = {{master_, POLLIN, 0}, {wake_[0], POLLIN, 0}};
+        short wanted = POLLIN | POLLPRI;
+        {
+            const std::lock_guard lock(unread_mutex_);
+            if (!unread_.empty()) wanted |= POLLOUT;
+        }
+        pollfd fds[] = {{master_, wanted, 0}, {wake_[0], POLLIN, 0}};
         if (::poll(fds, 2, -1) < 0 && errno != EINTR) return;
-        if (fds[1].revents != 0) return;
-        if ((fds[0].revents & POLLIN) == 0) continue;
-        const ssize_t n = ::read(master_, buffer.data(), most);
-        if (n <= 0) continue;
-        if (bus_.send(channel_.local, channel_.remote, Bytes(buffer.data(), static_cast<std::size_t>(n)),
-                      kSendTimeoutMs) == VirtioRpmsg::SendResult::Gone)
-            return;
+        char why = kUnread;
+        if (fds[1].revents != 0 && (::read(wake_[0], &why, 1) != 1 || why == kEnd)) return;
+        // News of a flush come first: they are about what would be written.
+        if ((fds[0].revents & (POLLIN | POLLPRI)) != 0) {
+            if (!forward(std::span(buffer).first(most))) return;
+        } else if ((fds[0].revents & POLLOUT) != 0) {
+            const std::lock_guard lock(unread_mutex_);
+            write_unread();
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 // /dev/ttyRPMSGn: a pseudo-terminal whose master side is an RPMsg channel. Its slave behaves like the board's tty,
 // since it has the same line discipline; initial settings, message sizes and node numbers are those of the two drivers
-// in the field. (imx93-remoteproc, sections 4.2 and 13)
+// in the field. A pseudo-terminal holds 8 KiB that nobody reads, the buffers of the board's tty 640 KiB: what does not
+// fit waits here. (imx93-remoteproc, sections 4.2 and 13)
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -50,7 +52,10 @@ class RpmsgTty final : public RpmsgChannelDriver {
         std::string ptmx = "/dev/ptmx";  ///< of the devpts in which the slave shall appear
         std::string
             slave_folder;  ///< where that devpts is mounted for the registry's readers; empty: as the kernel says
+        KernelLog* log = nullptr;
     };
+    /// TTYB_DEFAULT_MEM_LIMIT: what a tty's buffers hold for a reader that does not read.
+    static constexpr std::size_t kUnreadBytes = 640 * 1024;
 
     [[nodiscard]] static host::Result<std::unique_ptr<RpmsgTty>> create(VirtioRpmsg& bus,
                                                                         const VirtioRpmsg::Channel& channel,
@@ -62,6 +67,10 @@ class RpmsgTty final : public RpmsgChannelDriver {
   private:
     RpmsgTty(VirtioRpmsg& bus, VirtioRpmsg::Channel channel, Config config, TtyRegistry& registry);
     void pump();
+    /// One read of what the user wrote, or the news that he threw away what he had not read.
+    [[nodiscard]] bool forward(std::span<std::uint8_t> buffer);
+    void write_unread();
+    void wake(char why);
 
     VirtioRpmsg& bus_;
     VirtioRpmsg::Channel channel_;
@@ -71,6 +80,9 @@ class RpmsgTty final : public RpmsgChannelDriver {
     int slave_ = -1;  ///< kept open, so that settings last and the last close of a user is no hang-up
     int wake_[2] = {-1, -1};
     int number_ = -1;
+    std::mutex unread_mutex_;
+    std::string unread_;       ///< what the pseudo-terminal did not take yet
+    bool truncating_ = false;  ///< told once a time, as the kernel limits the rate of that line
     std::thread pump_;
 };
 

@@ -212,6 +212,37 @@ TEST_F(FaultTest, ReaderThatClosesInTheMiddleOfAReplyHarmsNobody) {
     run_is_right("afterwards");
 }
 
+// The rings fill, the firmware's own buffer too, and the questions wait where they are: no reply is lost or doubled.
+TEST_F(FaultTest, FullRingLosesNoReply) {
+    up();
+    open_tty();
+    std::string questions;
+    constexpr int kQuestions = 500;
+    for (int i = 0; i < kQuestions; ++i) questions += fmt::format("@{} {}\n", i, i % 2 == 0 ? "INFO" : "STATUS");
+    questions += "@last PING\n";
+    for (std::size_t at = 0; at < questions.size();) {  // whole messages full of questions, and nobody reads
+        const ssize_t n = ::write(fd_, questions.data() + at, questions.size() - at);
+        ASSERT_GT(n, 0);
+        at += static_cast<std::size_t>(n);
+    }
+    std::string text;
+    while (text.find("@last PONG") == std::string::npos) {
+        pollfd p{fd_, POLLIN, 0};
+        ASSERT_GT(::poll(&p, 1, 60000), 0) << text.size() << " bytes, trace: " << rproc_->read_trace(0);
+        char buffer[4096];
+        const ssize_t n = ::read(fd_, buffer, sizeof buffer);
+        ASSERT_GT(n, 0);
+        text.append(buffer, static_cast<std::size_t>(n));
+    }
+    for (int i = 0; i < kQuestions; ++i) {
+        const std::string end = fmt::format("@{} OK {}\n", i, i % 2 == 0 ? "INFO" : "STATUS");
+        const auto at = text.find(end);
+        ASSERT_NE(at, std::string::npos) << end;
+        EXPECT_EQ(text.find(end, at + 1), std::string::npos) << end;
+    }
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), kQuestions / 2 * 5 + 1);
+}
+
 TEST_F(FaultTest, LinuxStopsInTheMiddleOfARunAgainAndAgain) {
     up();
     stage("resnet8_random");

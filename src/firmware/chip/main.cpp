@@ -69,8 +69,7 @@ class Chip final : public RunnerPlatform, public link::RpmsgPlatform {
 
     // RunnerPlatform
     std::uint8_t* memory(std::uint32_t address, std::uint32_t size) override {
-        const bool ddr =
-            link::kModelRegion.contains(address, size) || link::kEthosuRegion.contains(address, size);
+        const bool ddr = link::kModelRegion.contains(address, size) || link::kEthosuRegion.contains(address, size);
         const bool ocram = kFastScratchInOcram && link::kOcram.contains(address, size);
         return ddr || ocram ? pointer(address) : nullptr;
     }
@@ -99,9 +98,11 @@ class Chip final : public RunnerPlatform, public link::RpmsgPlatform {
         return kRings.contains(address, size) ? pointer(address) : nullptr;
     }
     void notify(std::uint32_t notify_id) override { messaging_unit_notify(notify_id); }
-    void received(const link::Channel& channel, std::uint32_t source, Bytes payload) override {
-        runner_.received({channel.address, source}, {reinterpret_cast<const char*>(payload.data()), payload.size()});
+    std::size_t received(const link::Channel& channel, std::uint32_t source, Bytes payload) override {
+        return runner_.received({channel.address, source},
+                                {reinterpret_cast<const char*>(payload.data()), payload.size()});
     }
+    void link_is_new() override { runner_.link_is_new(); }
 
   private:
     static constexpr std::uint32_t kLookEveryMs = 10;

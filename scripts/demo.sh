@@ -233,6 +233,6 @@ cat <<END
 Done in $(seconds "$started"). The page: http://127.0.0.1:$port
 Next: ./run demo --image my.jpg    another picture
       talpa inspect $program --html report.html    what is in the program and where its time goes
-      topo logs --target $target -f $project/compose.yaml    what firmware and page say
+      topo logs --target $target --file $project/compose.yaml    what firmware and page say
       ./run demo --down    end it all
 END

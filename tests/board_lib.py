@@ -47,8 +47,8 @@ def need_fuse():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def talpa(*words, **more):
-    return subprocess.run([TALPA, *map(str, words)], capture_output=True, text=True, timeout=120, **more)
+def talpa(*words, timeout=120, **more):
+    return subprocess.run([TALPA, *map(str, words)], capture_output=True, text=True, timeout=timeout, **more)
 
 
 def check(condition, what):
@@ -120,9 +120,9 @@ class NamespaceBoard:
         words = words if words[0] == "--" else ("--", *words)
         return talpa("board", "exec", "--name", self.name, *words, **more)
 
-    def sh(self, script):
+    def sh(self, script, **more):
         """What the script prints; it must succeed."""
-        done = self.exec("bash", "-c", script)
+        done = self.exec("bash", "-c", script, **more)
         check(done.returncode == 0, f"{script}: {done.stdout}{done.stderr}")
         return done.stdout
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The web application and talpa classify on the whole virtual board (talpa board up --root): with everything there all checks are
-ok and a picture gives what talpa run gives; with each prerequisite taken away the right check says the right fix."""
+ok and a picture gives what talpa run gives; with each prerequisite taken away the right check says the right fix, in the API's
+answer and on the page in Chromium."""
 import json
 import os
 import pathlib
@@ -9,6 +10,7 @@ import sys
 import tempfile
 import time
 
+import end_to_end_lib as whole_system
 from board_tree import FIRMWARE, need_firmware
 from talpa_test import GOLDEN, REFERENCE, SKIPPED, SOURCE, Checks, talpa
 from webapp_tool import Server
@@ -51,8 +53,7 @@ class Board:
 
 
 def states_of(server):
-    _, document = server.json("GET", "/api/checks")
-    return {c["id"]: c for c in document["checks"]}
+    return whole_system.Site(server.port).checks()
 
 
 def whole(check, root):
@@ -70,18 +71,20 @@ def whole(check, root):
             check.equal(wrong, {}, "all checks are ok")
 
 
-def without(check, root, word):
+def without(check, root, word, chromium):
     wanted, state, fix = MISSING[word]
     with Board(root, "--without", word) as board:
         if word == "rpmsg":
             board.start()
         with Server("--root", root, "--program", PROGRAM) as server:
-            found = states_of(server)[wanted]
-            check.equal(found["state"], state, f"without {word}: {found}")
-            check.that(fix in found["fix"], f"without {word}: {found['fix']}")
+            try:
+                whole_system.page_names(server, chromium, wanted, state, fix)
+                check.that(True, word)
+            except AssertionError as error:
+                check.that(False, f"without {word}: {error}")
 
 
-def unclocked(check, root):
+def unclocked(check, root, chromium):
     with Board(root, "--without", "npu-clock") as board:
         board.start()
         with Server("--root", root, "--program", PROGRAM) as server:
@@ -89,6 +92,13 @@ def unclocked(check, root):
             status, problem = server.classify(("a.jpg", PHOTO.read_bytes()))
             check.equal((status, problem["code"]), (502, "firmware-fault"), f"an NPU without a clock: {problem}")
             check.that(time.monotonic() - started < 10 and any("bfar 0x4A900" in k for k in problem.get("known", [])), f"{problem}")
+            if chromium.there:
+                page = chromium.open(server)
+                page.choose(PHOTO)
+                page.classify()
+                page.settled()
+                check.that("firmware-fault" in page.text(".answer .problem") and "modprobe ethosu" in page.text(".answer .problem"),
+                           f"an NPU without a clock, on the page: {page.text('.answer')}")
 
 
 def main():
@@ -100,9 +110,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder) / "board"
         whole(check, root)
-        unclocked(check, root)
-        for word in MISSING:
-            without(check, root, word)
+        chromium = whole_system.Chromium()
+        try:
+            unclocked(check, root, chromium)
+            for word in MISSING:
+                without(check, root, word, chromium)
+        finally:
+            chromium.close()
     check.finish()
 
 

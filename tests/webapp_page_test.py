@@ -26,10 +26,11 @@ class Page:
     def __init__(self, browser, server, shots):
         self.browser, self.server, self.shots = browser, server, shots
 
-    def open(self):
+    def open(self, model=True):
         self.browser.call("POST", "/url", {"url": f"http://127.0.0.1:{self.server.port}/"})
         self.wait("return document.querySelectorAll('.checklist li').length === 10")
-        self.wait("return document.querySelector('#model').value !== ''")
+        if model:
+            self.wait("return document.querySelector('#model').value !== ''")
 
     def wait(self, script, *args, seconds=40):
         deadline = time.monotonic() + seconds

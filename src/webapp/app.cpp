@@ -259,8 +259,13 @@ void App::classify(Request& request, const ExchangePtr& exchange) {
         job->top = *number;
     }
     job->model = models_.find(model_id);
-    if (job->model == nullptr)
-        return refuse(problem(ProblemKind::NoModel, model_id.empty() ? program_error_ : fmt::format("'{}'", model_id)));
+    if (job->model == nullptr) {
+        Problem none = problem(ProblemKind::NoModel, model_id.empty() ? program_error_ : fmt::format("'{}'", model_id));
+        if (model_id.empty())
+            none.fix =
+                "/api/checks says what is wrong with the program and what to do; or upload one: POST /api/models";
+        return refuse(none);
+    }
 
     const bool several = form && job->pictures.size() > 1;
     const double receive_ms = request.receive_ms;

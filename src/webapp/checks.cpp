@@ -270,6 +270,11 @@ Check program_check(const CheckInput& input) {
         check.found = input.program_error.empty() ? "none was given" : input.program_error;
         check.means = "There is nothing to run.";
         check.fix = "Start with --program FILE.pte, or upload one on this page.";
+        if (!input.program_error.empty())
+            check.fix =
+                "See what is wrong with the file: talpa inspect FILE.pte. Then compile and deploy it again (talpa "
+                "compile "
+                "MODEL -o FILE.pte; topo deploy), or upload another on this page.";
         return check;
     }
     const bool upper = input.program_bytes > link::kProgram.size;

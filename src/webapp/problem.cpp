@@ -14,6 +14,29 @@ constexpr Row kRows[] = {
 #undef X
 };
 
+/// What to do about a fault of the board where the place that found it knew no better.
+std::string_view usual_advice(link::host::BoardFault fault) {
+    using enum link::host::BoardFault;
+    switch (fault) {
+        case FirmwareStopped:
+            return "try again when the firmware runs (the board checks show it); its container, or echo start > "
+                   "/sys/class/remoteproc/remoteprocN/state, starts it";
+        case NoTty:
+            return "modprobe rpmsg_tty; in a container: bind /dev (-v /dev:/dev)";
+        case NoAnswer:
+            return "is it talpa's runner? see its trace (cat /sys/kernel/debug/remoteproc/remoteprocN/trace0) and "
+                   "restart it";
+        case Busy:
+            return "try again when the other program has ended";
+        case BadReply:
+            return "deploy firmware and application of the same version";
+        case DoesNotFit:
+            return "compile a smaller program: talpa inspect FILE.pte shows what it needs";
+        default:
+            return "see the board checks: /api/checks";
+    }
+}
+
 /// What is wrong and with what; the code says the rest.
 std::string detail_of(const host::Error& error) {
     return error.context.empty() ? error.message : error.context + ": " + error.message;
@@ -73,7 +96,7 @@ Problem problem(const link::host::BoardError& error) {
                  .code = std::string(board_fault_code(error.fault)),
                  .title = std::string(board_fault_text(error.fault)),
                  .detail = detail_of(error.error),
-                 .fix = error.error.hint,
+                 .fix = error.error.hint.empty() ? std::string(usual_advice(error.fault)) : error.error.hint,
                  .known = error.known,
                  .retry_after_s = 0};
     if (error.fault == link::host::BoardFault::Busy) made.retry_after_s = 5;

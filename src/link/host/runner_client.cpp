@@ -30,6 +30,18 @@ std::string_view state_name(std::uint32_t state) {
     return state < std::size(kNames) ? kNames[state] : "unknown";
 }
 
+constexpr const char* kRestart = "restart it: echo stop, then echo start > /sys/class/remoteproc/remoteprocN/state";
+
+/// A bus fault at the NPU's registers means that it has neither clock nor power (Armv8-M: BFARVALID is bit 15 of CFSR).
+std::string fault_advice(std::uint32_t cfsr, std::uint32_t bfar) {
+    const bool npu = (cfsr & 1u << 15) != 0 && bfar - kNpuRegisters.base < kNpuRegisters.size;
+    if (!npu) return kRestart;
+    return fmt::format(
+        "the fault was an access to the NPU's registers: the NPU has no power or clock. Linux's driver gives it both: "
+        "modprobe ethosu (is there a /dev/ethosu0?). Then {}",
+        kRestart);
+}
+
 struct Unlock {
     RunnerTty& tty;
     ~Unlock() { tty.unlock(); }
@@ -361,7 +373,8 @@ BoardResult<RunAnswer> RunnerClient::exchange(const RunJob& job, const Placement
             auto failed = board_failure(BoardFault::FirmwareFault,
                                         "the firmware ended in a processor fault; Linux does not see that");
             failed.error().error.hint =
-                "restart it: echo stop, then echo start > /sys/class/remoteproc/remoteprocN/state";
+                fault_advice(control(offsetof(ControlBlock, fault) + offsetof(FaultRecord, cfsr)),
+                             control(offsetof(ControlBlock, fault) + offsetof(FaultRecord, bfar)));
             return with_known(std::move(failed));
         }
         if (const std::uint32_t beat = control(offsetof(ControlBlock, heartbeat)); beat != heartbeat) {
@@ -374,9 +387,7 @@ BoardResult<RunAnswer> RunnerClient::exchange(const RunJob& job, const Placement
         (void)tty_->send("ABORT");
         auto failed = board_failure(BoardFault::NoAnswer, "no answer to RUN within {} ms{}", (now - start) / 1ms,
                                     dead ? ": the firmware's heartbeat stands still" : "");
-        if (dead)
-            failed.error().error.hint =
-                "restart it: echo stop, then echo start > /sys/class/remoteproc/remoteprocN/state";
+        if (dead) failed.error().error.hint = kRestart;
         return with_known(std::move(failed));
     }
 }

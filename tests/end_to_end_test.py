@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""The whole system in the forms that ./run demo does not take (tests/demo_test.py has that one): the runner under containerd 1.6
+with ctr and our shim; a deployment with a program that is no program, mended by the next one; the firmware killed under a
+client's hands. Arguments: names of forms."""
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import threading
+
+import board_lib as lib
+import end_to_end_lib as whole
+from board_lib import check, equal, wait_for
+
+SLOW = 600  # an engine's call on a busy machine
+
+
+def left_behind(b, inside):
+    """A board that went down: nothing of it runs, its folders are gone."""
+    wait_for(lambda: not any(os.path.exists(f"/proc/{p}") for p in inside), "end of all that ran on the board")
+    check(not (lib.boards() / b.name).exists(), "the board's state is gone")
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        check(b.name not in mounts.read(), "no mount of it is left")
+
+
+def containerd_with_ctr_and_our_shim(folder, chromium):
+    if not all(map(shutil.which, ("containerd", "ctr", "runc", "podman"))):
+        print("  containerd, ctr, runc or podman are not installed: not tried")
+        return
+    labels = whole.labels_file(folder)
+    project = whole.assemble(folder, whole.PROGRAM, labels)
+    port = whole.free_port()
+    with lib.namespace_board("ctr-form", "--startup-delay", 0, "--publish", f"{port}:3000") as b:
+        inside = lib.namespace_processes(b.pid())
+        b.sh(f"install {lib.BUILD}/bin/remoteproc-runtime {lib.BUILD}/bin/containerd-shim-remoteproc-v1 /usr/local/bin/; "
+             "setsid containerd > /var/log/containerd.log 2>&1 < /dev/null &")
+        # The project's own Dockerfiles; podman only builds here.
+        b.sh(f"""set -e; cd {project}; program=PROGRAM={whole.PROGRAM.name}
+podman build -q --target pte-artifacts --build-arg $program -t pte webapp
+podman build -q --target webapp --build-arg $program --build-context pte_artifacts=container-image://localhost/pte -t webapp webapp
+podman build -q --target runner-runtime -t runner runner
+podman save -q -m -o /run/images.tar webapp runner""", timeout=SLOW)
+        wait_for(lambda: b.exec("ctr", "version").returncode == 0, "containerd", 120)
+        b.sh("ctr image import /run/images.tar", timeout=SLOW)
+        b.sh("ctr run -d --log-uri file:///run/runner.log --runtime io.containerd.remoteproc.v1 --annotation remoteproc.name=imx-rproc "
+             "localhost/runner:latest runner", timeout=SLOW)
+        equal(b.sh("cat /sys/class/remoteproc/remoteproc0/state"), "running\n", "the core")
+        b.sh("ctr run -d --log-uri file:///run/webapp.log --privileged --net-host --mount type=bind,src=/sys,dst=/sys,options=rbind "
+             "--mount type=bind,src=/dev,dst=/dev,options=rbind localhost/webapp:latest webapp", timeout=SLOW)
+        tasks = {line.split()[0]: line.split()[2] for line in b.sh("ctr tasks ls").splitlines()[1:]}
+        equal(tasks, {"runner": "RUNNING", "webapp": "RUNNING"}, "ctr tasks ls")
+        site = whole.Site(port)
+        site.wait()
+        whole.fine(site, whole.expected_top(whole.PROGRAM, labels), chromium)
+        wait_for(lambda: "waits for Linux" in b.sh("cat /run/runner.log"), "log of the firmware")
+        check("serving on" in b.sh("cat /run/webapp.log"), "log of the page")
+
+        for name in ("webapp", "runner"):
+            b.sh(f"ctr task kill {name}")
+            wait_for(lambda name=name: "STOPPED" in b.sh(f"ctr tasks ls | grep ^{name}"), f"end of {name}", 60)
+            b.sh(f"ctr task rm {name}; ctr container rm {name}")
+        equal(b.sh("cat /sys/class/remoteproc/remoteproc0/state; ls /lib/firmware"), "offline\n", "the core, and no copy of the firmware")
+        equal(b.exec("pgrep", "-f", "containerd-shim").stdout, "", "shims")
+        inside += lib.namespace_processes(b.pid())
+    left_behind(b, inside)
+
+
+def a_program_that_is_none_then_a_good_one_then_the_firmware_killed(folder, chromium):
+    if not shutil.which("podman"):
+        print("  podman is not installed: not tried")
+        return
+    labels = whole.labels_file(folder)
+    bad = folder / "bad"
+    bad.mkdir()
+    (bad / "model.pte").write_bytes(whole.PROGRAM.read_bytes()[:20000])
+    project = whole.assemble(folder, bad / "model.pte", labels)
+    port = whole.free_port()
+    with lib.namespace_board("podman-form", "--startup-delay", 0, "--publish", f"{port}:3001", "--ssh", 0) as b:
+        inside = lib.namespace_processes(b.pid())
+        target = ("--target", f"board://{b.name}")
+        done = whole.topo("install", "remoteproc-runtime", *target)
+        equal(done.returncode, 0, f"topo install: {done.stderr}")
+        done = whole.topo("deploy", *target, cwd=project)
+        equal(done.returncode, 0, f"deploy of a bad program: {done.stdout}{done.stderr}")
+        site = whole.Site(port)
+        site.wait()
+        whole.page_names(site, chromium, "program", "failed", "talpa inspect FILE.pte")
+        found = site.checks()["program"]["found"]
+        check("model.pte" in found, f"what is wrong with which file: {found}")
+        status, problem = site.classify(whole.PHOTO.read_bytes())
+        equal((status, problem["code"]), (404, "no-such-model"), f"classify without a program: {problem}")
+        check("model.pte" in problem["detail"] and "/api/checks" in problem["fix"], f"the file, and where to look: {problem}")
+
+        # The same project with a good program: only the page's container is replaced.
+        shutil.copy(whole.PROGRAM, project / "webapp/artifacts/model.pte")
+        done = whole.topo("deploy", *target, cwd=project)
+        equal(done.returncode, 0, f"deploy of the good one: {done.stdout}{done.stderr}")
+        check("cm33-runner-1  Running" in done.stdout and "webapp-1  Recreated" in done.stdout, f"what was replaced: {done.stdout}")
+        site.wait()
+        expected = whole.expected_top(whole.PROGRAM, labels)
+        whole.fine(site, expected, chromium)
+
+        kill_the_firmware(b, site, expected, chromium)
+
+        done = whole.topo("down", *target, cwd=project)
+        equal(done.returncode, 0, f"topo down: {done.stderr}")
+        equal(b.sh("podman ps -aq; cat /sys/class/remoteproc/remoteproc0/state; ls /lib/firmware", timeout=SLOW), "offline\n", "after topo down")
+        inside += lib.namespace_processes(b.pid())
+    left_behind(b, inside)
+
+
+def kill_the_firmware(b, site, expected, chromium):
+    """Under a client that never pauses: each answer is right or a problem with a fix, and the page comes back by itself."""
+    name = f"{whole.PROJECT}-cm33-runner-1"
+    proxy = int(json.loads(b.sh(f"podman inspect {name}", timeout=SLOW))[0]["State"]["Pid"])
+    answers, stop = [], threading.Event()
+
+    def client():
+        data = whole.PHOTO.read_bytes()
+        while not stop.is_set():
+            answers.append(site.classify(data))
+
+    thread = threading.Thread(target=client)
+    thread.start()
+    try:
+        wait_for(lambda: len(answers) >= 2, "answers before the kill", 120)
+        b.sh(f"kill -9 {proxy}")
+        wait_for(lambda: b.sh("cat /sys/class/remoteproc/remoteproc0/state") == "offline\n", "end of the core", 30)
+        wait_for(lambda: answers[-1][0] != 200, "a problem", 120)
+    finally:
+        stop.set()
+        thread.join()
+    for status, answer in answers:
+        if status == 200:
+            equal(whole.top_of(answer), expected, "an answer around the kill")
+        else:
+            check(status in (502, 503) and answer["code"] and answer["fix"], f"{status} {answer}")
+    equal((answers[0][0], answers[-1][0], answers[-1][1]["code"]), (200, 503, "firmware-not-running"), "before and after")
+    whole.page_names(site, chromium, "firmware", "failed", "Start the container of the firmware")
+    b.sh(f"podman start {name}", timeout=SLOW)
+    wait_for(lambda: site.checks()["runner"]["state"] == "ok", "the firmware's answer", 60)
+    whole.fine(site, expected, chromium)
+
+
+FORMS = [containerd_with_ctr_and_our_shim, a_program_that_is_none_then_a_good_one_then_the_firmware_killed]
+
+
+def main():
+    if not lib.FIRMWARE.exists():
+        lib.skip("the firmware is not built (./run build)")
+    if os.geteuid() != 0:
+        lib.skip("engines on a board want root")
+    with tempfile.TemporaryDirectory(prefix="end-to-end-") as name:
+        chromium = whole.Chromium()
+
+        def named(form):
+            def run():
+                folder = pathlib.Path(name) / form.__name__
+                folder.mkdir()
+                form(folder, chromium)
+            run.__name__ = form.__name__
+            return run
+        try:
+            return lib.run_all([named(f) for f in FORMS if not sys.argv[1:] or f.__name__ in sys.argv[1:]], namespaces=True)
+        finally:
+            chromium.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -161,9 +161,9 @@ def namespace_board(name, *options):
 GOLDEN = SOURCE / "tests/golden/models/ds_cnn_random"
 
 
-def stage(b):
+def stage(b, device="mem"):
     """A small network and its input where a bare RUN looks for them."""
-    with open(b.dev / "mem", "r+b", buffering=0) as memory:
+    with open(b.dev / device, "r+b", buffering=0) as memory:
         for name, address in (("ds_cnn_random.pte", 0xC0000000), ("in0.bin", 0xC036D000)):
             memory.seek(address)
             memory.write((GOLDEN / name).read_bytes())

@@ -195,8 +195,25 @@ def many_idle_processors_cost_nothing():
         check(resident < 120_000 or not lib.MEMORY_TELLS, f"50 idle processors hold {resident} KiB")
 
 
+def processors_have_memories_of_their_own():
+    with board("--startup-delay", 0, "--remoteproc", 3) as b:
+        lib.shutil.copy(lib.FIRMWARE, b.root / "lib/firmware/runner.elf")
+        for k in range(3):  # each tty is there before the next one comes: so are its numbers
+            equal(shell_write("runner.elf", b.remoteproc(k) / "firmware"), "", "firmware")
+            equal(shell_write("start", b.remoteproc(k) / "state"), "", "start")
+            wait_for((b.dev / f"ttyRPMSG{k}").is_symlink, "tty")
+        lib.stage(b, "mem1")
+        for k, (ending, table) in enumerate((("ERR 4", 7), ("OK RUN", 7), ("ERR 4", 7))):
+            check(ending in lib.run(b, f"ttyRPMSG{k}"), f"a run on remoteproc{k}")
+            with open(b.dev / ("mem" if k == 0 else f"mem{k}"), "rb", buffering=0) as memory:
+                memory.seek(0x2021E060)
+                equal(memory.read(1), bytes([table]), f"status in the table of remoteproc{k}")
+        equal(shell_write("stop", b.remoteproc(1) / "state"), "", "stop")
+        check("ERR 4" in lib.run(b, "ttyRPMSG0") and "ERR 4" in lib.run(b, "ttyRPMSG2"), "the others go on")
+
+
 def kill_9_leaves_what_down_removes():
-    b = lib.Board()
+    b = lib.Board("--remoteproc", 2)
     os.kill(b.pid(), signal.SIGKILL)
     wait_for(lambda: "dead" in lib.talpa("board", "status").stdout, "dead board")
     equal(lib.talpa("board", "status", "--root", b.root).returncode, 1, "status of a dead board")
@@ -249,4 +266,5 @@ if not lib.FIRMWARE.exists():
 sys.exit(lib.run_all([wrong_writes_give_what_linux_gives, old_kernels_refuse_a_second_start, one_write_is_one_command,
                       firmware_is_looked_for_where_linux_looks, a_program_that_knows_nothing_of_talpa_runs_a_network,
                       a_blocked_reader_wakes_when_the_processor_stops, many_idle_processors_cost_nothing,
+                      processors_have_memories_of_their_own,
                       kill_9_leaves_what_down_removes, device_tree_is_what_the_compiler_reads, options_are_checked]))

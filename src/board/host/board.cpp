@@ -28,6 +28,10 @@ namespace {
 constexpr const char* kRefusedMemory = ".mem";
 }  // namespace
 
+std::string memory_device(unsigned index) {
+    return index == 0 ? "mem" : fmt::format("mem{}", index);
+}
+
 Board::Board(const BoardOptions& options, BoardPlaces places, KernelLog& log)
     : options_(options),
       places_(std::move(places)),
@@ -85,15 +89,17 @@ Board::Processor::~Processor() {
 Board::~Board() {
     server_.reset();  // no more writes from outside
     processors_.clear();
-    for (const char* name : {"mem", "ethosu0"}) remove(places_.dev / name);
+    for (unsigned k = 0; k < options_.remoteprocs; ++k) remove(places_.dev / memory_device(k));
+    remove(places_.dev / "ethosu0");
 }
 
 host::Result<void> Board::add_processor(unsigned index) {
     auto processor = std::make_unique<Processor>();
     MachineOptions machine;
-    // /dev/mem is the memory of the first one: an i.MX 93 has one M33, more of them are for tests of tools.
-    if (index == 0 && !options_.lacks(Without::Devmem) && !options_.lacks(Without::IomemRelaxed))
-        machine.memory_file = places_.dev / "mem";
+    // An i.MX 93 has one M33. Another is the M33 of another chip: its firmware uses the same addresses, so its TCM, DDR
+    // and NPU are its own.
+    if (!options_.lacks(Without::Devmem) && !options_.lacks(Without::IomemRelaxed))
+        machine.memory_file = places_.dev / memory_device(index);
     machine.npu_threads = options_.npu_threads;
     machine.npu_powered = !options_.lacks(Without::NpuClock) && !options_.lacks(Without::EthosuDevice);
     machine.mu_survives_stop = options_.has(Quirk::MuSurvivesStop);

@@ -34,6 +34,9 @@ struct BoardPlaces {
     std::function<void()> panicked = [] {};  ///< the board's kernel is dead, as its log says; need not return
 };
 
+/// The memory of a remote processor, in /dev.
+[[nodiscard]] std::string memory_device(unsigned index);
+
 class Board {
   public:
     [[nodiscard]] static host::Result<std::unique_ptr<Board>> create(const BoardOptions& options,

@@ -80,7 +80,7 @@ host::Result<Claim> claim(const BoardOptions& options) {
 }
 
 /// A place below the user's folder for everything; nothing of the user's may be in its way.
-host::Result<fs::path> prepare_root(const fs::path& given) {
+host::Result<fs::path> prepare_root(const fs::path& given, unsigned remoteprocs) {
     std::error_code error;
     fs::create_directories(given, error);
     const fs::path root = fs::canonical(given, error);
@@ -96,10 +96,12 @@ host::Result<fs::path> prepare_root(const fs::path& given) {
     if (!fs::is_empty(root / "sys", error) || error)
         return host::failure(ErrorCode::InvalidState, "{} is not empty: is another board served there?",
                              (root / "sys").string());
-    const fs::path mem = root / "dev/mem";
-    if (const auto what = fs::symlink_status(mem, error).type();
-        what != fs::file_type::not_found && what != fs::file_type::regular)
-        return host::failure(ErrorCode::InvalidState, "{} is something else than a board's memory", mem.string());
+    for (unsigned k = 0; k < remoteprocs; ++k) {
+        const fs::path mem = root / "dev" / memory_device(k);
+        const auto what = fs::symlink_status(mem, error).type();
+        if (what != fs::file_type::not_found && what != fs::file_type::regular)
+            return host::failure(ErrorCode::InvalidState, "{} is something else than a board's memory", mem.string());
+    }
     (void)!::symlink("../sys/firmware/devicetree/base", (root / "proc/device-tree").c_str());
     return root;
 }
@@ -280,7 +282,7 @@ host::Result<void> keep(const BoardOptions& options, BoardRecord record, const R
         }
         TRY(unshare_pids());
     } else {
-        TRY_ASSIGN(record.root, prepare_root(options.root));
+        TRY_ASSIGN(record.root, prepare_root(options.root, options.remoteprocs));
         TRY(save(record));
     }
     int pipe[2], go[2];

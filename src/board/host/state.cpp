@@ -120,13 +120,21 @@ host::Result<void> save(const BoardRecord& record) {
     return host::write_text(record.folder / "pid", fmt::format("{}\n", record.pid));
 }
 
+namespace {
+/// Has a board put it into its /dev?
+bool is_board_device(std::string_view name) {
+    if (name == "ethosu0" || name.starts_with("ttyRPMSG")) return true;
+    return name.starts_with("mem") && name.find_first_not_of("0123456789", 3) == std::string_view::npos;
+}
+}  // namespace
+
 host::Result<void> clean_up(const BoardRecord& record) {
     std::error_code error;
     if (!record.root.empty()) {
         unmount(record.root / "sys");
         for (const auto& entry : fs::directory_iterator(record.root / "dev", error)) {
             const std::string name = entry.path().filename();
-            if (name == "mem" || name == "ethosu0" || name.starts_with("ttyRPMSG")) fs::remove(entry.path(), error);
+            if (is_board_device(name)) fs::remove(entry.path(), error);
         }
         ::unlink((record.root / "proc/device-tree").c_str());
         for (const char* folder : {"sys", "dev", "proc"}) ::rmdir((record.root / folder).c_str());

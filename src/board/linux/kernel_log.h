@@ -15,7 +15,7 @@ namespace talpa::board {
 
 class KernelLog {
   public:
-    static constexpr std::size_t kMaxLines = 4096;
+    static constexpr std::size_t kMaxLines = 512;  ///< the log file has all of them
 
     template <typename... Args>
     void line(fmt::format_string<Args...> format, Args&&... args) {

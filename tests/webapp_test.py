@@ -76,6 +76,7 @@ def api(check, server):
     check.that(response.status == 200 and b"<script" in page and "default-src 'none'" in policy and "unsafe" not in policy, policy)
     check.equal(server.request("HEAD", "/")[1], b"", "HEAD has no body")
     check.equal(server.request("GET", "/healthz")[1], b"ok\n", "healthz")
+    check.equal(server.request("GET", "/readyz")[1], b"ready\n", "readyz")
 
 
 def bmp_head(width, height):
@@ -90,7 +91,7 @@ def gate(check, server):
 def description(check, server):
     """Every route answers, and every status that it has answered with is documented."""
     _, openapi = server.json("GET", "/api/openapi.json")
-    for path in ("/api/classify", "/api/checks", "/api/models", "/api/samples", "/api/status", "/api/events", "/metrics", "/healthz"):
+    for path in ("/api/classify", "/api/checks", "/api/models", "/api/samples", "/api/status", "/api/events", "/metrics", "/healthz", "/readyz"):
         check.that(path in openapi["paths"], f"{path} is documented")
     _, text = server.request("GET", "/metrics")
     lines = [line for line in text.decode().splitlines() if line and not line.startswith("#")]
@@ -162,6 +163,8 @@ def events(check, server, board):
     check.that(any(event == "board" and data["state"] == "offline" for event, data in seen), "a stop is told")
     status, problem = server.classify(("a.jpg", PHOTO.read_bytes()))
     check.equal((status, problem["code"]), (503, "firmware-not-running"), "a stopped firmware")
+    status, problem = server.json("GET", "/readyz")
+    check.equal((status, problem["code"], server.request("GET", "/healthz")[0].status), (503, "firmware-not-running", 200), "alive, not ready")
     check.that("echo start" in problem["fix"], problem["fix"])
     _, checks = server.json("GET", "/api/checks")
     states = {c["id"]: c["state"] for c in checks["checks"]}
@@ -339,6 +342,7 @@ def restricted(check, board):
         check.equal(server.json("GET", "/api/status")[0], 401, "without the token")
         check.equal(server.json("GET", "/api/status", headers={"Authorization": "Bearer secret"})[0], 200, "with it")
         check.equal(server.request("GET", "/healthz")[0].status, 200, "healthz needs none")
+        check.equal(server.request("GET", "/readyz")[0].status, 200, "readyz needs none")
         response, _ = server.request("GET", "/?token=secret")
         cookie = response.getheader("Set-Cookie").split(";")[0]
         check.equal(server.request("GET", "/", headers={"Cookie": cookie})[0].status, 200, "by the cookie")

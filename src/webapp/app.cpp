@@ -100,6 +100,7 @@ const App::Route App::kRoutes[] = {
     {"GET", "/api/openapi.json", false, false, &App::get_openapi},
     {"GET", "/metrics", false, false, &App::get_metrics},
     {"GET", "/healthz", false, true, &App::get_health},
+    {"GET", "/readyz", false, true, &App::get_ready},
     {"GET", "/", false, false, &App::get_page},
     {"GET", "/assets/", false, false, &App::get_asset},
 };
@@ -494,6 +495,35 @@ void App::get_health(Request&, const ExchangePtr& exchange) {
     response.content_type = "text/plain";
     response.body = "ok\n";
     reply(exchange, "/healthz", std::move(response));
+}
+
+/// For whoever sends requests to several boards: has this one's firmware answered INFO, and is there something to run?
+/// Asked on the thread that owns the board; who asks meanwhile shares the question, so that probes cost the board
+/// little.
+void App::get_ready(Request&, const ExchangePtr& exchange) {
+    {
+        const std::scoped_lock lock(ready_mutex_);
+        ready_waiting_.push_back(exchange);
+        if (ready_waiting_.size() > 1) return;
+    }
+    worker_.ask([this](link::host::RunnerClient& client) {
+        const auto info = client.info();
+        Response response;
+        response.content_type = "text/plain";
+        response.body = "ready\n";
+        if (!info) {
+            response = problem(info.error()).response();
+        } else if (models_.find("") == nullptr) {
+            response = problem(ProblemKind::NoModel, program_error_).response();
+        }
+        if (response.status != 200) response.status = 503;
+        std::vector<ExchangePtr> waiting;
+        {
+            const std::scoped_lock lock(ready_mutex_);
+            waiting.swap(ready_waiting_);
+        }
+        for (const ExchangePtr& one : waiting) reply(one, "/readyz", response);
+    });
 }
 
 void App::get_openapi(Request&, const ExchangePtr& exchange) {

@@ -71,6 +71,7 @@ class App final : public http::Handler {
     void get_events(http::Request& request, const ExchangePtr& exchange);
     void get_metrics(http::Request& request, const ExchangePtr& exchange);
     void get_health(http::Request& request, const ExchangePtr& exchange);
+    void get_ready(http::Request& request, const ExchangePtr& exchange);
     void get_openapi(http::Request& request, const ExchangePtr& exchange);
     void get_page(http::Request& request, const ExchangePtr& exchange);
     void get_asset(http::Request& request, const ExchangePtr& exchange);
@@ -99,6 +100,8 @@ class App final : public http::Handler {
     mutable std::mutex seen_mutex_;
     link::host::RemoteprocLook seen_;
     std::string tty_;
+    std::mutex ready_mutex_;
+    std::vector<ExchangePtr> ready_waiting_;  ///< all get the same answer of the firmware
     std::mutex look_mutex_;
     std::condition_variable look_changed_;
     bool ending_ = false;

@@ -18,12 +18,12 @@ def have(*programs):
     return all(shutil.which(p) for p in programs)
 
 
-def image_archive(path, name, firmware, file="hello.elf"):
-    """An OCI layout in a tar with one layer that holds the firmware; the entry point is the firmware alone."""
+def image_archive(path, name, firmware, file="hello.elf", program=False):
+    """An OCI layout in a tar with one layer that holds the firmware; the entry point is the firmware alone. Or a program for Linux."""
     layer = io.BytesIO()
     with tarfile.open(fileobj=layer, mode="w") as tar:
         info = tarfile.TarInfo(file)
-        info.size, info.mode = len(firmware), 0o644
+        info.size, info.mode = len(firmware), 0o755 if program else 0o644
         tar.addfile(info, io.BytesIO(firmware))
     layer = layer.getvalue()
     blobs = {}
@@ -36,7 +36,7 @@ def image_archive(path, name, firmware, file="hello.elf"):
         return {"mediaType": kind, "digest": "sha256:" + digest, "size": len(data)}
 
     arch = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
-    config = blob({"architecture": arch, "os": "linux", "config": {"Entrypoint": [file]},
+    config = blob({"architecture": arch, "os": "linux", "config": {"Entrypoint": ["/" + file if program else file]},
                    "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(layer).hexdigest()]}},
                   "application/vnd.oci.image.config.v1+json")
     manifest = blob({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config,

@@ -101,6 +101,15 @@ function(talpa_static name)
   endif()
 endfunction()
 
+# The layout of a program whose many processes mostly wait; see the linker script.
+function(talpa_resident name)
+  if(NOT TALPA_SANITIZE AND NOT TALPA_FUZZ)
+    set(script ${CMAKE_SOURCE_DIR}/cmake/remoteproc_resident.ld)
+    target_link_options(${name} PRIVATE -Wl,-T,${script})
+    set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${script})
+  endif()
+endfunction()
+
 function(talpa_checks folder target)
   if(TALPA_FIRMWARE)
     return()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""kill -9 at every step: of the runtime's commands, the proxy, the guard, and with containerd also of the shim and of
-containerd itself, at random moments of create, start, kill and delete. After each round the same name must work again, and at
-the end nothing may be left. Then 40 containers at once on 40 cores.
-Arguments: [COUNT [SEED]] (default 12 rounds; ./run soak does 200)"""
+"""kill -9 at every step of create, start, kill and delete: of the runtime's commands, the proxy, the guard and the board that
+the core is on; with containerd also of the shim, of the client and of containerd itself. After each round the same name must
+work again, and at the end nothing may be left. Then 40 containers at once on 40 cores.
+Arguments: [COUNT [SEED]] (default 12 rounds; ./run soak does 200 of each kind)"""
 import os
 import pathlib
 import random
@@ -49,23 +49,56 @@ def killed_after(rng, words, at_most_s):
     process.wait()
 
 
+STEPS = ("create", "start", "kill", "delete")
+# What is killed: the command of a step while it runs, or what lives while the core runs.
+VICTIMS = STEPS + ("proxy", "guard", "both", "board", "board while it boots")
+
+
+def kill_them(pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def role(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().split(b"\0")[1].decode()
+    except (OSError, IndexError):
+        return ""
+
+
 def runtime_round(w, rng, number):
-    name, bundle = "chaos", w.bundle()
-    steps = [["create", "--bundle", bundle, name], ["start", name], ["kill", name], ["delete", name]]
-    victim = rng.randrange(6)
-    for step, words in enumerate(steps):
+    name, bundle, victim = "chaos", w.bundle(), VICTIMS[number % len(VICTIMS)]
+    for step in STEPS:
+        words = [step, "--bundle", bundle, name] if step == "create" else [step, name]
         if step == victim:
             killed_after(rng, [w.runtime, *words], 0.08)
-        elif victim >= 4 and step == 2:
-            # the processes that live: one of them, or all
-            pids = w.proxies()
-            for pid in pids if victim == 5 else pids[:1]:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-        else:
+        elif victim == "board while it boots" and step == "start":
+            process = subprocess.Popen([w.runtime, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                       stdin=subprocess.DEVNULL)
+            time.sleep(rng.random() * 0.2)
+            w.board.die()
+            process.wait(timeout=30)
+        elif step == "kill" and victim == "board":
+            w.board.die()
+        elif step == "kill" and victim in ("proxy", "guard", "both"):
+            kill_them(p for p in w.proxies() if victim == "both" or role(p) == victim)
+            if victim != "guard" and rng.random() < 0.5:
+                w.call("kill", name)
+        elif step == "kill" and victim == "board while it boots":
+            pass
+        elif step != "delete" or "board" not in victim:
             w.call(*words)
+    if "board" in victim:
+        # Those that are left notice by themselves that their core is gone, with no help from anybody.
+        engines.wait_for(f"round {number}: the container of a dead board ends", lambda: not w.proxies(), 10)
+        if rng.random() < 0.5:
+            w.ok("delete", "--force", name)
+            assert not os.path.isdir(f"{STATES}/{name}"), "delete while the board is away"
+        w.board.come_back()
     # Whatever that left: the next user of this name and this core gets a working container.
     w.ok("delete", "--force", name)
     w.ok("create", "--bundle", w.bundle(), name)
@@ -77,31 +110,47 @@ def runtime_round(w, rng, number):
     nothing_left(w, f"round {number}, victim {victim}")
 
 
-def containerd_round(c, w, rng, number):
-    run = ["run", "-d", "--runtime", "io.containerd.remoteproc.v1", "--annotation", "remoteproc.name=imx-rproc",
-           "localhost/fw:latest", "chaos"]
-    ctr = [c.ctr_program, "--address", c.socket, *run]
-    victim = rng.choice(["shim", "proxy", "ctr", "containerd", "runtime"])
-    process = subprocess.Popen(ctr, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-    if victim in ("shim", "proxy", "runtime") and rng.random() < 0.5:
-        process.wait()
+CTR_STEPS = ("run", "kill", "rm")
+CTR_VICTIMS = ("shim", "proxy", "runtime", "ctr", "containerd", "board")
+
+
+def containerd_step(c, w, rng, step, victim):
+    """One command of ctr, and kill -9 of the victim while it runs or right after it."""
+    words = {"run": ["run", "-d", "--runtime", "io.containerd.remoteproc.v1", "--annotation", "remoteproc.name=imx-rproc",
+                     "localhost/fw:latest", "chaos"],
+             "kill": ["tasks", "kill", "-s", rng.choice(["SIGTERM", "SIGKILL"]), "chaos"],
+             "rm": ["tasks", "rm", "-f", "chaos"]}[step]
+    process = subprocess.Popen([c.ctr_program, "--address", c.socket, *words], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    if victim is None or (victim != "ctr" and rng.random() < 0.5):
+        process.wait(timeout=60)
     else:
         time.sleep(rng.random() * 0.3)
     if victim == "ctr":
         process.kill()
     elif victim == "containerd":
         c.stop(signal.SIGKILL)
-        process.wait()
+        process.wait(timeout=60)
         c.start()
-    else:
-        pids = engines.processes("containerd-shim-remoteproc-v1" if victim == "shim" else "remoteproc-runtime")
-        for pid in pids[:1]:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-    process.wait()
-    deadline = time.monotonic() + 15
+    elif victim == "board":
+        w.board.die()
+    elif victim == "shim":
+        kill_them(c.shims()[:1])
+    elif victim == "proxy":
+        kill_them(p for p in w.proxies() if role(p) == "proxy")
+    elif victim == "runtime":  # a command that is under way, by choice
+        kill_them([p for p in engines.processes("remoteproc-runtime") if role(p) in STEPS][:1])
+    process.wait(timeout=60)
+
+
+def containerd_round(c, w, rng, number, at, victim):
+    what = f"containerd round {number}, {victim} at {at}"
+    for step in CTR_STEPS:
+        containerd_step(c, w, rng, step, victim if step == at else None)
+        if victim == "board" and step == at:
+            engines.wait_for(what + ": the container ends", lambda: not w.proxies(), 10)
+            w.board.come_back()
+    deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         c.call("tasks", "kill", "-s", "SIGKILL", "chaos", check=False)
         c.call("tasks", "rm", "-f", "chaos", check=False)
@@ -111,15 +160,14 @@ def containerd_round(c, w, rng, number):
         time.sleep(0.1)
     c.call("snapshots", "rm", "chaos", check=False)
     # A client that gave up may have left a state; the next create of the name must not mind.
-    again = c.call(*run, check=False)
-    assert again.returncode == 0, f"round {number}, victim {victim}: {again.stderr}"
-    assert w.board.state() == "running"
+    containerd_step(c, w, rng, "run", None)
+    assert c.status("chaos")[0] == "RUNNING" and w.board.state() == "running", what + ": the next one does not run"
     c.call("tasks", "kill", "chaos")
-    engines.wait_for("stopped", lambda: c.status("chaos")[0] == "STOPPED", 5)
+    engines.wait_for(what + ": stopped", lambda: c.status("chaos")[0] == "STOPPED", 10)
     c.call("tasks", "rm", "chaos")
     c.call("containers", "rm", "chaos")
     w.ok("gc")
-    nothing_left(w, f"containerd round {number}, victim {victim}")
+    nothing_left(w, what)
 
 
 def at_once(w):
@@ -161,12 +209,14 @@ def main():
         print(f"{count} rounds of the runtime, nothing left", flush=True)
         at_once(w)
         print(f"{CORES} at once on {CORES} cores, nothing left", flush=True)
-        if engines.have("containerd", "ctr"):
-            c = engines.Containerd(str(BUILD / "bin"), name="ctrd-chaos")
+        if os.environ.get("TALPA_CONTAINERD") or engines.have("containerd", "ctr"):
+            c = engines.Containerd(str(BUILD / "bin"), os.environ.get("TALPA_CONTAINERD"), name="ctrd-chaos")
             c.import_image("/run/fw.tar", "localhost/fw:latest", scenarios.elf())
-            rounds = max(count // 4, 2)
+            rounds = count if count >= 100 else max(count // 3, 2)
+            pairs = [(step, victim) for step in CTR_STEPS for victim in CTR_VICTIMS]
+            rng.shuffle(pairs)
             for number in range(rounds):
-                containerd_round(c, w, rng, number)
+                containerd_round(c, w, rng, number, *pairs[number % len(pairs)])
             print(f"{rounds} rounds of containerd, nothing left", flush=True)
     finally:
         if c is not None:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Real engines boot firmware through our runtime and shim: containerd (Debian's, or another version's programs with
---containerd DIR), its CRI plugin over gRPC as a kubelet drives it, podman and Docker. Each runs in a namespace of its own
+--containerd DIR or TALPA_CONTAINERD=DIR), its CRI plugin over gRPC as a kubelet drives it, podman and Docker. Each runs in a namespace of its own
 with remote processors at their real paths; engines that are not installed are skipped. Scenarios 8, 9, 10, 25 to 31.
 Arguments: [--bin DIR] [--containerd DIR] [CASE…]"""
 import argparse
@@ -136,6 +136,21 @@ def messages(name):
         shutil.rmtree(folder)
 
 
+def manifest():
+    """The handler and the pod of docs/remoteproc/kubernetes.yaml, as a kubelet would take them from there."""
+    try:
+        import yaml
+    except ImportError as problem:
+        raise Skip(str(problem)) from None
+    with open(os.path.join(engines.DOCS, "kubernetes.yaml")) as file:
+        kinds = {document["kind"]: document for document in yaml.safe_load_all(file)}
+    template, runtime_class = kinds["Deployment"]["spec"]["template"], kinds["RuntimeClass"]
+    assert template["spec"]["runtimeClassName"] == runtime_class["metadata"]["name"]
+    for key, value in kinds["Deployment"]["spec"]["selector"]["matchLabels"].items():
+        assert template["metadata"]["labels"][key] == value
+    return runtime_class["handler"], template
+
+
 def cri(here, options):
     if not (options.containerd or engines.have("containerd", "ctr")):
         raise Skip("containerd is not installed")
@@ -144,6 +159,7 @@ def cri(here, options):
     except ImportError as problem:
         raise Skip(str(problem)) from None
     pb = messages("cri")
+    handler, template = manifest()
     c = engines.Containerd(options.bin, options.containerd, name="ctrd-cri")
     try:
         c.import_image("/run/fw.tar", IMAGE, scenarios.elf(), namespace="k8s.io")
@@ -157,14 +173,14 @@ def cri(here, options):
                                        reply.FromString)(request, timeout=timeout)
 
         config = pb.PodSandboxConfig(metadata=pb.PodMetadata(name="pod", uid="u1", namespace="default"),
-                                     log_directory="/run/pods", annotations={"remoteproc.name": "imx-rproc"})
+                                     log_directory="/run/pods", annotations=template["metadata"]["annotations"])
         config.linux.security_context.namespace_options.network = 2  # the node's: no CNI here
         os.makedirs("/run/pods", exist_ok=True)
         try:
             engines.wait_for("CRI", lambda: ready(call, pb))
         except AssertionError:
             raise AssertionError(f"CRI: {ready.problem}") from None
-        pod = call("RunPodSandbox", pb.RunPodSandboxRequest(config=config, runtime_handler="remoteproc"), pb.SandboxId)
+        pod = call("RunPodSandbox", pb.RunPodSandboxRequest(config=config, runtime_handler=handler), pb.SandboxId)
         assert here.state() == "offline" and here.log() == [], "the sandbox touched the core"
 
         def make(name, image):
@@ -177,7 +193,7 @@ def cri(here, options):
         def status(container):
             return call("ContainerStatus", container, pb.ContainerStatusReply).status
 
-        firmware = make("fw", IMAGE)
+        firmware = make(template["spec"]["containers"][0]["name"], IMAGE)
         call("StartContainer", firmware)
         assert here.state() == "running" and status(firmware).state == 1  # CONTAINER_RUNNING
         assert len(c.shims()) == 1, "one shim a pod"
@@ -186,7 +202,7 @@ def cri(here, options):
         update.linux.cpu_shares = 512
         call("UpdateContainerResources", update)
         here.ctl("0 trace from the core\\n")
-        engines.wait_for("the log", lambda: "from the core" in read("/run/pods/fw.log"), 5)
+        engines.wait_for("the log", lambda: "from the core" in read("/run/pods/firmware.log"), 5)
         # a program for Linux does not belong here
         try:
             call("StartContainer", make("linux", "localhost/linux:latest"))
@@ -202,7 +218,8 @@ def cri(here, options):
         again = make("fw2", IMAGE)
         call("StartContainer", again)
         assert here.state() == "running"
-        call("StopContainer", pb.StopContainerRequest(container_id=again.container_id, timeout=5))
+        call("StopContainer", pb.StopContainerRequest(container_id=again.container_id,
+                                                     timeout=template["spec"]["terminationGracePeriodSeconds"]))
         assert here.state() == "offline" and status(again).exit_code == 0
         call("StopPodSandbox", pod)
         call("RemovePodSandbox", pod)
@@ -233,6 +250,37 @@ def restart_after_crash(here):
     here.ctl("0 crash")
     engines.wait_for("the restart", lambda: here.attribute("firmware") != before and here.state() == "running", 20)
     time.sleep(0.3)
+
+
+def unit(here, options):
+    """docs/remoteproc/firmware@.service: systemd reads it without complaint, and its commands do what it says."""
+    with open(os.path.join(engines.DOCS, "firmware@.service")) as file:
+        text = file.read()
+    assert "/usr/local/bin/remoteproc-runtime" in text
+    text = text.replace("/usr/local/bin/remoteproc-runtime", options.bin + "/remoteproc-runtime")
+    if shutil.which("systemd-analyze"):
+        os.makedirs("/run/unit", exist_ok=True)
+        with open("/run/unit/firmware@.service", "w") as file:
+            file.write(text)
+        shutil.copy("/run/unit/firmware@.service", "/run/unit/firmware@engine.service")
+        verified = subprocess.run(["systemd-analyze", "verify", "/run/unit/firmware@engine.service"], capture_output=True, text=True,
+                                  timeout=60)
+        assert verified.returncode == 0 and "firmware@" not in verified.stderr, verified.stderr
+    commands = dict(line.split("=", 1) for line in text.splitlines() if line.startswith("Exec"))
+    world = scenarios.World(here, options.bin + "/remoteproc-runtime")
+    bundle = world.bundle()
+    main, after = (commands[key].lstrip("-").replace("/etc/remoteproc/%i", bundle).replace("%i", "engine").split()
+                   for key in ("ExecStart", "ExecStopPost"))
+    for how, status in ((lambda p: p.terminate(), 0), (lambda p: here.ctl("0 recovery disabled", "0 crash"), 139),
+                        (lambda p: p.kill(), -signal.SIGKILL)):
+        process = subprocess.Popen(main, stdin=subprocess.DEVNULL)
+        engines.wait_for("running", lambda: here.state() == "running", 10)
+        time.sleep(0.2)
+        how(process)
+        assert process.wait(timeout=20) == status, f"{process.returncode}, {status} was wanted"
+        subprocess.run(after, check=True, timeout=20)
+        here.ctl("0 recovery enabled")
+        clean(here)
 
 
 def podman(here, options):
@@ -361,7 +409,7 @@ def docker(here, options):
             daemon.kill()
 
 
-CASES = [containerd, cri, podman, docker]
+CASES = [containerd, cri, unit, podman, docker]
 
 
 def run_case(case, options):
@@ -402,7 +450,7 @@ def main():
     parser = argparse.ArgumentParser()
     build = pathlib.Path(os.environ.get("TALPA_BUILD", pathlib.Path(__file__).parent.parent / "build" / "release"))
     parser.add_argument("--bin", default=str(build / "bin"))
-    parser.add_argument("--containerd")
+    parser.add_argument("--containerd", default=os.environ.get("TALPA_CONTAINERD"))
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("case", nargs="*")
     options = parser.parse_args()

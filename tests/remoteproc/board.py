@@ -71,6 +71,10 @@ class Board:
             kernel_double.mount("/run/board/parameter", PARAMETER, None, MS_BIND)
         kernel_double.mount("tmpfs", "/sys/kernel/debug", "tmpfs", 0, "mode=700")
         os.makedirs("/sys/kernel/debug/remoteproc")
+        self.names = names
+        self.serve()
+
+    def serve(self):
         reader, writer = os.pipe()
         self.server = os.fork()
         if self.server == 0:
@@ -78,7 +82,7 @@ class Board:
             os.setpgid(0, 0)
             os.dup2(os.open("/dev/null", os.O_RDWR), 0)
             try:
-                kernel_double.serve(DOUBLE, names, firmware_folders, writer)
+                kernel_double.serve(DOUBLE, self.names, firmware_folders, writer)
             finally:
                 os._exit(0)
         os.close(writer)
@@ -88,11 +92,23 @@ class Board:
         kernel_double.mount(DOUBLE + "/class", "/sys/class/remoteproc", None, MS_BIND)
         kernel_double.mount(DOUBLE + "/debug", "/sys/kernel/debug/remoteproc", None, MS_BIND)
 
+    def die(self):
+        """kill -9 of the board itself: every file of it answers ENOTCONN from now on, as one of a dead virtual board does."""
+        os.kill(self.server, signal.SIGKILL)
+        os.waitpid(self.server, 0)
+
+    def come_back(self):
+        for target in ("/sys/kernel/debug/remoteproc", "/sys/class/remoteproc", DOUBLE):
+            LIBC.umount2(target.encode(), 2)
+        self.serve()
+
     def close(self):
         for target in ("/sys/kernel/debug/remoteproc", "/sys/class/remoteproc", DOUBLE):
             LIBC.umount2(target.encode(), 2)
-        os.kill(self.server, signal.SIGKILL)
-        os.waitpid(self.server, 0)
+        try:
+            self.die()
+        except ProcessLookupError:
+            pass  # it died in a test
 
     @staticmethod
     def ctl(*commands):

@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -64,6 +65,24 @@ def wait_for(what, condition, timeout=20.0):
     raise AssertionError(f"{what}: not within {timeout} s")
 
 
+DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "remoteproc")
+
+
+def version_of(containerd):
+    """(2, 1): of `containerd github.com/containerd/containerd/v2 v2.1.0 …`; a build from source may name none."""
+    text = subprocess.run([containerd, "--version"], capture_output=True, text=True).stdout
+    found = re.search(r" v?(\d+)\.(\d+)", text)
+    major = 2 if "/containerd/v2" in text else int(found.group(1)) if found else 1
+    return major, int(found.group(2)) if found else 0
+
+
+def documented_runtime(major):
+    """The tables of docs/remoteproc/containerd-config.toml, for 2.x changed as its first comment says."""
+    with open(os.path.join(DOCS, "containerd-config.toml")) as file:
+        text = "".join(line for line in file if not line.startswith(("#", "version")))
+    return text.replace("io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime") if major >= 2 else text
+
+
 class Containerd:
     """containerd with its own folders below /run/ctrd. `bin`: folder of another version's programs."""
 
@@ -72,29 +91,32 @@ class Containerd:
         prefix = bin_folder + "/" if bin_folder else ""
         self.containerd, self.ctr_program = prefix + "containerd", prefix + "ctr"
         self.socket = self.folder + "/containerd.sock"
+        self.major = version_of(self.containerd)[0]
         os.makedirs(self.folder, exist_ok=True)
         image = self.folder + "/pause.tar"
+        if self.major >= 2:
+            images, cri, number = """[plugins."io.containerd.cri.v1.images".pinned_images]
+  sandbox = "localhost/pause:latest"
+""", "io.containerd.cri.v1.runtime", 3
+        else:
+            images, cri, number = """[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "localhost/pause:latest"
+""", "io.containerd.grpc.v1.cri", 2
+        head = "" if self.major < 2 else f'[plugins."{cri}"]\n'
         with open(self.folder + "/config.toml", "w") as file:
-            file.write(f"""version = 2
+            file.write(f"""version = {number}
 root = "{self.folder}/root"
 state = "{self.folder}/state"
 [grpc]
   address = "{self.socket}"
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "localhost/pause:latest"
-  restrict_oom_score_adj = true
-  disable_tcp_service = true
+{images}{head}  restrict_oom_score_adj = true
   disable_apparmor = true
-[plugins."io.containerd.grpc.v1.cri".cni]
+[plugins."{cri}".cni]
   bin_dir = "{self.folder}/cni/bin"
   conf_dir = "{self.folder}/cni/conf"
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+[plugins."{cri}".containerd.runtimes.runc]
   runtime_type = "io.containerd.runc.v2"
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.remoteproc]
-  runtime_type = "io.containerd.remoteproc.v1"
-  pod_annotations = ["remoteproc.*"]
-  container_annotations = ["remoteproc.*"]
-""")
+{documented_runtime(self.major)}""")
         self.pause_image = image
         self.process = None
         self.start()

@@ -163,14 +163,14 @@ Result<void> stop_owned_core(const Settings& settings, const Container& containe
     const auto state = read_state(device);
     Result<void> result;
     if (!state) {
-        // The device is gone: nothing runs any more.
-        if (state.error().code != ErrorCode::NotFound) result = std::unexpected(state.error());
+        result = std::unexpected(state.error());
     } else if (*state == CoreState::Crashed) {
         result = recover_and_stop(device, firmware_folder(settings.paths), "");
     } else {
         result = stop_core(device);
     }
-    if (!result) return result;
+    // The device is gone, maybe this very moment: nothing runs any more.
+    if (!result && result.error().code != ErrorCode::NotFound) return result;
     if (container.details && !container.details->recovery_before.empty())
         (void)write_attribute(device, "recovery", container.details->recovery_before);
     if (owner) owners.clear(device, *owner);

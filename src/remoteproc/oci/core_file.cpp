@@ -27,7 +27,7 @@ int CoreFile::stop() const {
     int error = 0;
     for (int attempt = 0; attempt < 200; ++attempt) {
         const Reading now = read();
-        if (now.error != 0) return now.error == ENODEV || now.error == ENOENT ? 0 : now.error;
+        if (now.error != 0) return is_gone(now.error) ? 0 : now.error;
         if (now.state && !is_live(*now.state)) return 0;
         error = write("stop");
         if (error == EACCES || error == EPERM) return error;

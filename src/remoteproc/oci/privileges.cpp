@@ -10,10 +10,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+
+extern "C" const ElfW(Ehdr) __ehdr_start;  // NOLINT: the linker's
 
 namespace talpa::remoteproc {
 namespace {
@@ -110,20 +114,19 @@ bool drop_privileges() {
 #endif
 }
 
-void release_startup_pages() {
-    ::dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t, void*) {
-            const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-            for (int i = 0; i < info->dlpi_phnum; ++i) {
-                const auto& segment = info->dlpi_phdr[i];
-                if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
-                const std::uintptr_t begin = (info->dlpi_addr + segment.p_vaddr) & ~(page - 1);
-                ::madvise(reinterpret_cast<void*>(begin), info->dlpi_addr + segment.p_vaddr + segment.p_memsz - begin,
-                          MADV_DONTNEED);
-            }
-            return 0;
-        },
-        nullptr);
+void release_idle_pages() {
+    // The program's own headers as the linker placed them: the C library's list would touch pages of its own.
+    const auto image = reinterpret_cast<std::uintptr_t>(&__ehdr_start);
+    const auto* headers = reinterpret_cast<const ElfW(Phdr)*>(image + __ehdr_start.e_phoff);
+    const std::span segments(headers, __ehdr_start.e_phnum);
+    const auto first = std::ranges::find(segments, ElfW(Word){PT_LOAD}, &ElfW(Phdr)::p_type);
+    if (first == segments.end()) return;
+    constexpr std::uintptr_t kPage = 4096;  // begins are a multiple of larger pages, too, by the linker's doing
+    for (const auto& segment : segments) {
+        if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
+        const std::uintptr_t begin = (image - first->p_vaddr + segment.p_vaddr) & ~(kPage - 1);
+        ::madvise(reinterpret_cast<void*>(begin), segment.p_memsz, MADV_DONTNEED);
+    }
 }
 
 }  // namespace talpa::remoteproc

@@ -8,8 +8,8 @@ namespace talpa::remoteproc {
 /// the filter is in place.
 bool drop_privileges();
 
-/// Gives the program's own pages back that only its start-up needed: what is used again comes from the page cache. A
-/// proxy waits for days, and there may be fifty of them.
-void release_startup_pages();
+/// Gives back the program's own pages that what was just done needed: what is used again comes from the page cache. A
+/// proxy waits for days, and there may be fifty of them. (Which code stays: cmake/remoteproc_resident.ld)
+void release_idle_pages();
 
 }  // namespace talpa::remoteproc

@@ -95,7 +95,7 @@ class Proxy {
         if (start.value != kAdoptValue)
             if (const int error = boot(); error != 0) return kExitLost;
         note_event(options_.events_fd, start.value == kAdoptValue ? "started adopted" : "started");
-        release_startup_pages();
+        release_idle_pages();
         Heartbeat heartbeat(options_.memory_fd, options_.heartbeat_ms);
         return watch(signal_fd, heartbeat);
     }
@@ -161,7 +161,7 @@ class Proxy {
 
     // What a reading means; an exit code ends the container.
     std::optional<int> judge(const CoreFile::Reading& now) {
-        if (now.error == ENODEV || now.error == ENOENT || now.state == CoreState::Deleted) {
+        if (is_gone(now.error) || now.state == CoreState::Deleted) {
             complain("remoteproc not running, current state: deleted");
             return leave(kExitLost, "the device is gone");
         }
@@ -202,6 +202,7 @@ class Proxy {
 
     int watch(int signal_fd, Heartbeat& heartbeat) {
         auto quick_until = Clock::now() + std::chrono::milliseconds(kQuickForMs);
+        bool quick = true;
         for (;;) {
             bool fresh = traces_.poll(output_);
             fresh = console_.poll(output_) || fresh;
@@ -216,7 +217,10 @@ class Proxy {
             if (fresh || crashed_since_ || offline_seen_ > 0)
                 quick_until = std::max(quick_until, Clock::now() + std::chrono::milliseconds(1000));
             pollfd wait{signal_fd, POLLIN, 0};
-            ::poll(&wait, 1, Clock::now() < quick_until ? kQuickMs : kSlowMs);
+            const bool still_quick = Clock::now() < quick_until;
+            if (quick && !still_quick) release_idle_pages();
+            quick = still_quick;
+            ::poll(&wait, 1, quick ? kQuickMs : kSlowMs);
             while (const auto arrived = next_signal(signal_fd)) {
                 if (is_stop(arrived->number)) return stop_on_request();
                 if (arrived->number == SIGCHLD)
@@ -275,7 +279,7 @@ int run_proxy(ProxyOptions options) {
     }
     drop_privileges();
     note_event(options.events_fd, "ready");
-    release_startup_pages();
+    release_idle_pages();
     return Proxy(options).run(signal_fd.get());
 }
 
@@ -284,7 +288,7 @@ int run_pause(int events_fd, int commit_fd) {
     ::prctl(PR_SET_NAME, "rproc-pause");
     drop_privileges();
     note_event(events_fd, "ready");
-    release_startup_pages();
+    release_idle_pages();
     Arrived arrived = wait_for_start(signal_fd.get(), commit_fd);
     if (arrived.number == 0) return kExitLost;
     if (arrived.number == SIGUSR1) {
@@ -308,7 +312,7 @@ std::vector<std::string> guard_arguments(const GuardOptions& o) {
 int run_guard(const GuardOptions& options) {
     const Fd signal_fd = signals();
     ::prctl(PR_SET_NAME, "rproc-guard");
-    release_startup_pages();
+    release_idle_pages();
     pollfd wait{options.process_fd, POLLIN, 0};
     while (::poll(&wait, 1, -1) <= 0) {
     }

@@ -26,11 +26,13 @@ class Loop {
     void run();
     void quit() { running_ = false; }
 
+    std::function<void()> on_quiet;  ///< called once when nothing has happened for two seconds
+
   private:
     Fd epoll_;
     std::map<int, std::shared_ptr<Ready>> watched_;
     std::multimap<Clock::time_point, std::function<void()>> timers_;
-    bool running_ = true;
+    bool running_ = true, busy_ = true;
 };
 
 }  // namespace talpa::remoteproc::shim

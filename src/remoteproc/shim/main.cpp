@@ -47,7 +47,7 @@ class Shim {
             tasks_.stop_all([this] { leave(kFlushMs); });
         });
         look_after_unused();
-        loop_.after(2000, release_startup_pages);
+        loop_.on_quiet = release_idle_pages;
     }
 
     void run() {

@@ -15,7 +15,7 @@ std::string errno_text(int error) {
 
 host::Error os_error(std::string_view verb, std::string_view what, int error) {
     ErrorCode code = ErrorCode::AccessFailed;
-    if (error == ENOENT || error == ENOTDIR || error == ESRCH || error == ENODEV) code = ErrorCode::NotFound;
+    if (is_gone(error) || error == ENOTDIR || error == ESRCH) code = ErrorCode::NotFound;
     if (error == EBUSY || error == EEXIST) code = ErrorCode::InvalidState;
     if (error == ENOMEM || error == ENOSPC || error == EMFILE || error == ENFILE) code = ErrorCode::OutOfResources;
     std::string text(verb);

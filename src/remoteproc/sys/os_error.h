@@ -1,6 +1,7 @@
 // errno as the text that engines and users search for, and the names of base/host that every file here speaks with.
 #pragma once
 
+#include <cerrno>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,12 @@ using host::write_all;
 
 /// "device or resource busy": strerror with a small first letter, as the runtimes that engines know print it.
 [[nodiscard]] std::string errno_text(int error);
+
+/// Whether an errno says that the device behind a file is no more: ENOENT, ENODEV, and ENOTCONN or ECONNABORTED of a
+/// board's file system that was killed.
+[[nodiscard]] inline bool is_gone(int error) {
+    return error == ENOENT || error == ENODEV || error == ENOTCONN || error == ECONNABORTED;
+}
 
 /// "open /x: no such file or directory". The code follows the errno; EACCES and EPERM carry a hint.
 [[nodiscard]] host::Error os_error(std::string_view verb, std::string_view what, int error);

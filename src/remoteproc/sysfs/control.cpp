@@ -58,7 +58,7 @@ Result<void> stop_core(const Device& device, int timeout_ms) {
         const auto stopped = write_attribute(device, "state", "stop");
         error = stopped ? 0 : stopped.error();
         if (stopped) ++stops;
-        if (error == EACCES || error == EPERM || error == ENODEV || error == ENOENT)
+        if (error == EACCES || error == EPERM || is_gone(error))
             return os_failure("write", device.attribute("state"), error);
         if (error != 0) pause_ms(20);
     }

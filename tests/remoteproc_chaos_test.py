@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """kill -9 at every step of create, start, kill and delete: of the runtime's commands, the proxy, the guard and the board that
 the core is on; with containerd also of the shim, of the client and of containerd itself. After each round the same name must
-work again, and at the end nothing may be left. Then 40 containers at once on 40 cores.
+work again, and at the end nothing may be left. Then the same on 40 cores at once.
 Arguments: [COUNT [SEED]] (default 12 rounds; ./run soak does 200 of each kind)"""
+import json
 import os
 import pathlib
 import random
@@ -70,8 +71,37 @@ def role(pid):
         return ""
 
 
-def runtime_round(w, rng, number):
-    name, bundle, victim = "chaos", w.bundle(), VICTIMS[number % len(VICTIMS)]
+def on_core(w, index, role_wanted=None):
+    """Pids of the proxies and guards of one core."""
+    device = f"/sys/class/remoteproc/remoteproc{index}".encode()
+    found = []
+    for pid in w.proxies():
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if device in words and role_wanted in (None, words[1].decode()):
+            found.append(pid)
+    return found
+
+
+def status(w, name):
+    result = w.call("state", name)
+    return json.loads(result.out)["status"] if result.code == 0 else None
+
+
+def life(w, name, bundle, index):
+    """A whole life that must go well."""
+    w.ok("create", "--bundle", bundle, name, timeout=90)
+    w.ok("start", name, timeout=90)
+    assert w.board.state(index) == "running", f"{name} does not run"
+    w.ok("kill", name, timeout=90)
+    engines.wait_for(name + " stops", lambda: status(w, name) == "stopped", 30)  # kill itself waits for one second only
+    w.ok("delete", name, timeout=90)
+
+
+def disturbed_life(w, rng, name, bundle, victim, index=0):
     for step in STEPS:
         words = [step, "--bundle", bundle, name] if step == "create" else [step, name]
         if step == victim:
@@ -85,27 +115,30 @@ def runtime_round(w, rng, number):
         elif step == "kill" and victim == "board":
             w.board.die()
         elif step == "kill" and victim in ("proxy", "guard", "both"):
-            kill_them(p for p in w.proxies() if victim == "both" or role(p) == victim)
+            kill_them(on_core(w, index, None if victim == "both" else victim))
             if victim != "guard" and rng.random() < 0.5:
                 w.call("kill", name)
         elif step == "kill" and victim == "board while it boots":
             pass
         elif step != "delete" or "board" not in victim:
-            w.call(*words)
+            w.call(*words, timeout=90)
+
+
+def runtime_round(w, rng, number):
+    name, victim = "chaos", VICTIMS[number % len(VICTIMS)]
+    disturbed_life(w, rng, name, w.bundle(), victim)
     if "board" in victim:
-        # Those that are left notice by themselves that their core is gone, with no help from anybody.
-        engines.wait_for(f"round {number}: the container of a dead board ends", lambda: not w.proxies(), 10)
+        # Those that are left notice by themselves that their core is gone, with no help from anybody. Only one that was not
+        # told to start yet goes on waiting for that.
+        engines.wait_for(f"round {number}: the container of a dead board ends",
+                         lambda: not w.proxies() or status(w, name) == "created", 10)
         if rng.random() < 0.5:
             w.ok("delete", "--force", name)
             assert not os.path.isdir(f"{STATES}/{name}"), "delete while the board is away"
         w.board.come_back()
     # Whatever that left: the next user of this name and this core gets a working container.
     w.ok("delete", "--force", name)
-    w.ok("create", "--bundle", w.bundle(), name)
-    w.ok("start", name)
-    assert w.board.state() == "running", f"round {number}"
-    w.ok("kill", name)
-    w.ok("delete", name)
+    life(w, name, w.bundle(), 0)
     w.ok("gc")
     nothing_left(w, f"round {number}, victim {victim}")
 
@@ -170,26 +203,28 @@ def containerd_round(c, w, rng, number, at, victim):
     nothing_left(w, what)
 
 
-def at_once(w):
+def at_once(w, seed, rounds):
+    """On each core a thread that disturbs one life and then wants a whole one, `rounds` times."""
     failed = []
+    bundles = [w.bundle(name=f"core{index}" if index else "imx-rproc") for index in range(CORES)]
 
     def one(index):
-        name = f"many{index}"
-        for words in (["create", "--bundle", w_bundles[index], name], ["start", name], ["kill", name], ["delete", name]):
-            result = w.call(*words, timeout=90)
-            if result.code:
-                failed.append((name, words, result.err))
-                return
-            if words[0] == "start" and w.board.state(index) != "running":
-                failed.append((name, "not running"))
+        name, rng = f"many{index}", random.Random(seed * 1000 + index)
+        try:
+            for number in range(rounds):
+                disturbed_life(w, rng, name, bundles[index], rng.choice([v for v in VICTIMS if "board" not in v] + [""]), index)
+                w.ok("delete", "--force", name, timeout=90)
+                life(w, name, bundles[index], index)
+        except Exception as problem:  # told by the main thread
+            failed.append((name, number, repr(problem)))
 
-    w_bundles = [w.bundle(name=f"core{index}" if index else "imx-rproc") for index in range(CORES)]
     threads = [threading.Thread(target=one, args=(index,)) for index in range(CORES)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert not failed, failed[:3]
+    w.ok("gc")
     nothing_left(w, "40 at once")
 
 
@@ -207,8 +242,9 @@ def main():
         for number in range(count):
             runtime_round(w, rng, number)
         print(f"{count} rounds of the runtime, nothing left", flush=True)
-        at_once(w)
-        print(f"{CORES} at once on {CORES} cores, nothing left", flush=True)
+        times = max(count // CORES, 1)
+        at_once(w, seed, times)
+        print(f"{CORES} at once on {CORES} cores, {times} times each, nothing left", flush=True)
         if os.environ.get("TALPA_CONTAINERD") or engines.have("containerd", "ctr"):
             c = engines.Containerd(str(BUILD / "bin"), os.environ.get("TALPA_CONTAINERD"), name="ctrd-chaos")
             c.import_image("/run/fw.tar", "localhost/fw:latest", scenarios.elf())

@@ -1,5 +1,5 @@
-// Side by side: what talpa makes of the quantized networks of the reference set, and Vela's programs of the same ones, by
-// one cycle model. Prints a table; the last columns are talpa's over Vela's.
+// Side by side: what talpa makes of the quantized networks of the reference set, and Vela's programs of the same ones,
+// by one cycle model, then talpa's of MobileNetV2 for pictures of other sizes. Prints a table; names choose rows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 
 #include "compiler/backend/compile.h"
+#include "compiler/backend/mobilenet_for_test.h"
 #include "compiler/import/import.h"
 #include "npu_model/cycles/network_cost.h"
 #include "runtime/host/session.h"
@@ -65,13 +67,43 @@ host::Result<void> print_row(const std::filesystem::path& folder, const Row& row
     const auto share = [](std::uint64_t a, std::uint64_t b) {
         return b == 0 ? 0.0 : static_cast<double>(a) / static_cast<double>(b);
     };
-    fmt::print("{:<28} {:>9} {:>9}  {:>10} {:>10}  {:>10} {:>10}  {:>9} {:>9}  {:>6.3f} {:>5.2f} s\n", program, ours.cycles,
-               theirs.cycles, ours.dram_bytes, theirs.dram_bytes, ours.fast, theirs.fast, ours.size, theirs.size,
-               share(ours.cycles, theirs.cycles), seconds);
+    fmt::print(
+        "{:<28} {:>9} {:>9}  {:>10} {:>10}  {:>10} {:>10}  {:>8} {:>8}  {:>8} {:>8}  {:>8} {:>8}  {:>6.3f} {:>5.2f} "
+        "s\n",
+        program, ours.cycles, theirs.cycles, ours.sram_bytes, theirs.sram_bytes, ours.dram_bytes, theirs.dram_bytes,
+        ours.fast, theirs.fast, ours.scratch, theirs.scratch, ours.size, theirs.size, share(ours.cycles, theirs.cycles),
+        seconds);
     return {};
 }
 
-int run(const std::filesystem::path& reference) {
+// MobileNetV2 with random weights, at sizes that the reference set does not have.
+void print_sizes() {
+    fmt::print("\nMobileNetV2, 384 KiB of SRAM\n{:>8} {:>10} {:>16} {:>10} {:>12} {:>8}\n", "pixels", "cycles",
+               "of 224's a pixel", "SRAM", "scratch", "compile");
+    double at_224 = 0;
+    for (const std::int64_t size : {224, 96, 160, 192, 256, 320, 448}) {
+        const compiler::Graph graph = compiler::testing::mobilenet_v2(size);
+        compiler::CompileOptions options;
+        options.target.sram_bytes = 384 << 10;
+        const auto begin = std::chrono::steady_clock::now();
+        const auto compiled = compiler::compile(graph, options);
+        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        if (!compiled || compiled->report.delegates.size() != 1 || !compiled->report.cpu_nodes.empty()) {
+            fmt::print("{:>8} {}\n", size, compiled ? "not all on the NPU" : compiled.error().describe());
+            continue;
+        }
+        const compiler::DelegateReport& d = compiled->report.delegates[0];
+        const double each = static_cast<double>(d.cycles) / static_cast<double>(size * size);
+        if (size == 224) at_224 = each;
+        fmt::print("{:>8} {:>10} {:>16.3f} {:>10} {:>12} {:>6.2f} s\n", size, d.cycles, each / at_224, d.fast_bytes,
+                   d.arena_bytes, seconds);
+    }
+}
+
+int run(const std::filesystem::path& reference, std::span<char*> names) {
+    const auto wanted = [&](const std::string& name) {
+        return names.empty() || std::any_of(names.begin(), names.end(), [&](const char* n) { return name == n; });
+    };
     constexpr std::uint64_t kChip = 384 << 10;
     const Row rows[] = {
         {"mobilenet_v2", "mobilenet_v2_sram384", kChip},
@@ -81,20 +113,25 @@ int run(const std::filesystem::path& reference) {
         {"ds_cnn_random", "ds_cnn_random", compiler::kUnlimited},
         {"resnet8_random", "resnet8_random", compiler::kUnlimited},
     };
-    fmt::print("{:<28} {:>19}  {:>21}  {:>21}  {:>19}  {:>6} {:>7}\n", "talpa's, Vela's", "cycles", "DRAM bytes moved",
-               "fast scratch bytes", "program bytes", "cycles", "compile");
-    for (const Row& row : rows)
+    fmt::print("{:<28} {:>19}  {:>21}  {:>21}  {:>17}  {:>17}  {:>17}  {:>6} {:>7}\n", "talpa's, Vela's", "cycles",
+               "SRAM bytes moved", "DRAM bytes moved", "SRAM (region 2)", "scratch (region 1)", "program bytes",
+               "cycles", "compile");
+    for (const Row& row : rows) {
+        if (!wanted(row.program)) continue;
         if (const auto done = print_row(reference / "models", row); !done) {
             fmt::print("{}: {}\n", row.program, done.error().describe());
             return 1;
         }
+    }
     for (const auto& entry : std::filesystem::directory_iterator(reference / "ops")) {
         const std::string name = entry.path().filename().string();
         const Row row{name.c_str(), name.c_str(), compiler::kUnlimited};
+        if (!wanted(name)) continue;
         if (name == "int8_io_conv") continue;  // its program has other inputs than its model
         if (const auto done = print_row(reference / "ops", row); !done)
             fmt::print("{}: {}\n", name, done.error().describe());
     }
+    if (wanted("sizes")) print_sizes();
     return 0;
 }
 
@@ -102,9 +139,9 @@ int run(const std::filesystem::path& reference) {
 }  // namespace talpa
 
 int main(int count, char** arguments) {
-    if (count != 2) {
-        fmt::print("usage: talpa_bench_compiler REFERENCE_FOLDER\n");
+    if (count < 2) {
+        fmt::print("usage: talpa_bench_compiler REFERENCE_FOLDER [NAME...]\n");
         return 2;
     }
-    return talpa::run(arguments[1]);
+    return talpa::run(arguments[1], std::span(arguments + 2, static_cast<std::size_t>(count - 2)));
 }

@@ -90,6 +90,37 @@ class IntegerReference {
             hi = std::min(hi, static_cast<std::int64_t>(std::nearbyint(clamp.max / q.scales[0])) + q.zero_points[0]);
         return std::clamp(v + q.zero_points[0], std::min(lo, hi), hi);
     }
+    // What CPU operators see and give: float32.
+    static float real(const Numbers& x, std::int64_t i, const Value& v) {
+        return static_cast<float>(x[static_cast<std::size_t>(i)] - zero(v)) * static_cast<float>(scale(v));
+    }
+    static std::int64_t quantized(float f, const Value& out) {
+        const float inverse = 1.0f / static_cast<float>(scale(out));
+        return std::clamp(static_cast<std::int64_t>(std::nearbyint(f * inverse)) + zero(out), out.quantization->min,
+                          out.quantization->max);
+    }
+    // PyTorch's: pixels have their value in their middle, the border's go on.
+    static std::int64_t bilinear(const Numbers& x, const Value& in, const Value& out,
+                                 const std::vector<std::int64_t>& o) {
+        struct Tap {
+            std::int64_t low, high;
+            float share;
+        };
+        const auto tap = [](std::int64_t at, std::int64_t from, std::int64_t to) {
+            const float ratio = static_cast<float>(from) / static_cast<float>(to);
+            const float source = std::max(0.0f, ratio * (static_cast<float>(at) + 0.5f) - 0.5f);
+            const auto low = std::min(static_cast<std::int64_t>(source), from - 1);
+            return Tap{low, std::min(low + 1, from - 1), source - static_cast<float>(low)};
+        };
+        const Tap v = tap(o[1], in.shape[1], out.shape[1]), h = tap(o[2], in.shape[2], out.shape[2]);
+        const auto pixel = [&](std::int64_t row, std::int64_t column) {
+            return real(x, position({o[0], row, column, o[3]}, in.shape), in);
+        };
+        const auto line = [&](std::int64_t row) {
+            return (1 - h.share) * pixel(row, h.low) + h.share * pixel(row, h.high);
+        };
+        return quantized((1 - v.share) * line(v.low) + v.share * line(v.high), out);
+    }
     static std::vector<std::int64_t> indices(std::int64_t at, const Shape& s) {
         std::vector<std::int64_t> i(s.size());
         for (std::size_t d = s.size(); d-- > 0;) {
@@ -221,6 +252,46 @@ class IntegerReference {
                 });
                 break;
             }
+            case Op::ReduceMax:
+            case Op::ReduceMin: {
+                const auto& axes = n.as<ReduceAttr>().axes;
+                Shape kept;
+                for (std::size_t d = 0; d < in.shape.size(); ++d)
+                    kept.push_back(std::count(axes.begin(), axes.end(), static_cast<int>(d)) > 0 ? 1 : in.shape[d]);
+                const bool most = n.op == Op::ReduceMax;
+                std::fill(y.begin(), y.end(), most ? INT64_MIN : INT64_MAX);
+                for (std::int64_t i = 0; i < element_count(in.shape); ++i) {
+                    std::int64_t& to = y[static_cast<std::size_t>(repeated(indices(i, in.shape), kept))];
+                    to = most ? std::max(to, at(x, i)) : std::min(to, at(x, i));
+                }
+                break;
+            }
+            case Op::MatMul: {
+                const Value& other = g_[n.inputs[1]];
+                const Numbers& z = (*this)[n.inputs[1]];
+                each([&](const std::vector<std::int64_t>& o) {
+                    std::int64_t sum = 0;
+                    auto ia = o, ib = o;
+                    for (std::int64_t k = 0; k < in.shape.back(); ++k) {
+                        ia[o.size() - 1] = ib[o.size() - 2] = k;
+                        sum += (at(x, repeated(ia, in.shape)) - zero(in)) *
+                               (at(z, repeated(ib, other.shape)) - zero(other));
+                    }
+                    return store(out, tosa_rescale(sum, scale(in) * scale(other) / scale(out)));
+                });
+                break;
+            }
+            case Op::CumSum: {
+                // On the CPU, in float32.
+                const auto axis = static_cast<std::size_t>(n.as<ReduceAttr>().axes[0]);
+                each([&](std::vector<std::int64_t> o) {
+                    float sum = 0;
+                    const std::int64_t last = o[axis];
+                    for (o[axis] = 0; o[axis] <= last; ++o[axis]) sum += real(x, position(o, in.shape), in);
+                    return quantized(sum, out);
+                });
+                break;
+            }
             case Op::Mean: {
                 const auto& axes = n.as<ReduceAttr>().axes;
                 Shape kept;
@@ -267,9 +338,25 @@ class IntegerReference {
                 });
                 break;
             }
+            case Op::Tanh:
             case Op::Sigmoid:
             case Op::HardSwish:
             case Op::ClampOp:
+                if (n.op != Op::ClampOp && in.stored_type() == DType::Int16) {
+                    // 512 points of the function, straight lines between them.
+                    const auto point = [&](std::int64_t i) {
+                        const float real = static_cast<float>(i * 128 - 32768) * static_cast<float>(scale(in));
+                        const float f = n.op == Op::Tanh ? std::tanh(real) : 1.0f / (1.0f + std::exp(-real));
+                        return quantized(f, out);
+                    };
+                    for (std::size_t i = 0; i < y.size(); ++i) {
+                        const std::int64_t cell = (x[i] + 32768) / 128, part = (x[i] + 32768) % 128;
+                        const std::int64_t low = point(cell), rise = point(cell + 1) - low;
+                        y[i] =
+                            low + static_cast<std::int64_t>(std::floor(static_cast<double>(rise * part) / 128 + 0.5));
+                    }
+                    break;
+                }
                 for (std::size_t i = 0; i < y.size(); ++i) {
                     const float real = static_cast<float>(x[i] - zero(in)) * static_cast<float>(scale(in));
                     float f = real;
@@ -356,6 +443,10 @@ class IntegerReference {
                 break;
             }
             case Op::Resize:
+                if (n.as<ResizeAttr>().mode == ResizeAttr::Mode::Bilinear) {
+                    each([&](const std::vector<std::int64_t>& o) { return bilinear(x, in, out, o); });
+                    break;
+                }
                 each([&](const std::vector<std::int64_t>& o) {
                     return at(
                         x, position({o[0], o[1] * in.shape[1] / out.shape[1], o[2] * in.shape[2] / out.shape[2], o[3]},

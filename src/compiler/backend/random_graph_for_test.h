@@ -12,7 +12,8 @@ namespace talpa::compiler::testing {
 
 class RandomGraph {
   public:
-    explicit RandomGraph(std::uint32_t seed) : random_(seed) {}
+    /// `cpu`: with operators between that the NPU has no form of.
+    explicit RandomGraph(std::uint32_t seed, bool cpu = false) : random_(seed), cpu_(cpu) {}
 
     Graph make() {
         graph_ = {};
@@ -151,7 +152,8 @@ class RandomGraph {
         const DType type = in.stored_type();
         const bool image = s.size() == 4;
         const double level = in.quantization->scales[0] * (type == DType::Int16 ? 20000 : 70);
-        switch (below(16)) {
+        if (cpu_ && below(3) == 0) return add_cpu_operator(x, in, level);
+        switch (below(18)) {
             case 0:
             case 1:
             case 2:
@@ -196,7 +198,7 @@ class RandomGraph {
                 if (!image) return false;
                 PoolAttr a;
                 a.kernel = {1 + below(std::min<std::int64_t>(8, s[1])), 1 + below(std::min<std::int64_t>(8, s[2]))};
-                a.stride = {1 + below(3), 1 + below(3)};
+                a.stride = strides();
                 a.padding = {below(a.kernel[0]) / 2, below(a.kernel[1]) / 2, below(a.kernel[0]) / 2,
                              below(a.kernel[1]) / 2};
                 a.count_include_pad = below(4) == 0;
@@ -218,7 +220,9 @@ class RandomGraph {
                     if (goes && a.keep_dims) shape.push_back(1);
                     if (!goes) shape.push_back(s[static_cast<std::size_t>(d)]);
                 }
-                finish(Op::Mean, {x}, a, result_for(type, shape, level / 4));
+                const Op ops[] = {Op::Mean, Op::Mean, Op::ReduceMax, Op::ReduceMin};
+                const Op op = ops[below(4)];
+                finish(op, {x}, a, op == Op::Mean ? result_for(type, shape, level / 4) : like(x, shape));
                 return true;
             }
             case 8:
@@ -253,8 +257,9 @@ class RandomGraph {
                 return true;
             }
             case 10: {
-                if (type != DType::Int8) return false;
-                const Op ops[] = {Op::Sigmoid, Op::HardSwish};
+                // Interpolated tables are for functions that are smooth between their points.
+                if (type != DType::Int8 && in.quantization->scales[0] > 1.0 / 64) return false;
+                const Op ops[] = {Op::Sigmoid, type == DType::Int8 ? Op::HardSwish : Op::Tanh};
                 finish(ops[below(2)], {x}, UnaryAttr{}, activation(name(), s, type));
                 return true;
             }
@@ -317,6 +322,22 @@ class RandomGraph {
                 finish(Op::Pad, {x}, a, like(x, shape));
                 return true;
             }
+            case 15: {
+                // A matrix times itself turned: two activations.
+                if (s.size() < 2 || type != DType::Int8) return false;
+                const std::int64_t rows = s[s.size() - 2], depth = s.back();
+                if (element_count(s) / depth > 120) return false;
+                PermuteAttr turn;
+                for (int d = 0; d < static_cast<int>(s.size()); ++d) turn.order.push_back(d);
+                std::swap(turn.order[s.size() - 1], turn.order[s.size() - 2]);
+                Shape turned = s, square = s;
+                std::swap(turned[s.size() - 1], turned[s.size() - 2]);
+                square.back() = rows;
+                const ValueId other = finish(Op::Permute, {x}, turn, like(x, turned));
+                finish(Op::MatMul, {x, other}, NoAttr{},
+                       result_for(type, square, level * level * std::sqrt(static_cast<double>(depth))));
+                return true;
+            }
             default: {
                 if (below(3) == 0) {
                     add_requantize(x);
@@ -347,12 +368,34 @@ class RandomGraph {
         }
     }
 
+    // Now and then beyond what the hardware can do in one operation.
+    Pair strides() {
+        if (below(8) == 0) return {1 + below(9), 1 + below(9)};
+        return {1 + below(3), 1 + below(3)};
+    }
+
+    bool add_cpu_operator(ValueId x, const Value& in, double level) {
+        const Shape& s = in.shape;
+        if (s.size() == 4 && s[1] * s[2] < 300 && below(2) == 0) {
+            ResizeAttr a;
+            a.mode = ResizeAttr::Mode::Bilinear;
+            a.half_pixel = true;
+            finish(Op::Resize, {x}, a, like(x, {s[0], s[1] + 1 + below(s[1]), s[2] * 2, s[3]}));
+            return true;
+        }
+        ReduceAttr a;
+        const auto axis = static_cast<std::size_t>(below(static_cast<std::int64_t>(s.size())));
+        a.axes = {static_cast<int>(axis)};
+        finish(Op::CumSum, {x}, a, result_for(in.stored_type(), s, level * std::sqrt(static_cast<double>(s[axis]))));
+        return true;
+    }
+
     bool add_convolution(ValueId x, const Value& in, double level) {
         const Shape& s = in.shape;
         ConvAttr a;
         const std::int64_t most = below(3) == 0 ? 9 : 3;
         const std::int64_t kh = 1 + below(most), kw = 1 + below(most);
-        a.stride = {1 + below(3), 1 + below(3)};
+        a.stride = strides();
         a.dilation = {1 + below(6) / 4, 1 + below(6) / 4};
         if (below(12) == 0) a.dilation = {3, 4};
         const std::int64_t eh = (kh - 1) * a.dilation[0] + 1, ew = (kw - 1) * a.dilation[1] + 1;
@@ -381,6 +424,7 @@ class RandomGraph {
                 inputs = 1;
                 break;
             case 1:
+                if (a.stride[0] > 3 || a.stride[1] > 3) break;  // too many operations
                 for (std::int64_t g = 2; g <= 8; ++g)
                     if (s[3] % g == 0 && below(2) == 0) a.groups = g;
                 inputs = s[3] / a.groups;
@@ -402,6 +446,7 @@ class RandomGraph {
     static std::int64_t ceil(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
     std::mt19937 random_;
+    bool cpu_;
     Graph graph_;
     std::vector<ValueId> pool_;
 };

@@ -17,8 +17,14 @@ unsigned from_environment(const char* name, unsigned otherwise) {
     return text == nullptr ? otherwise : static_cast<unsigned>(std::strtoul(text, nullptr, 10));
 }
 
-void check_one(std::uint32_t seed) {
-    testing::RandomGraph random(seed);
+// Of outputs that float32 operators on the CPU had a part in: an element may be one step off, where float32 sums come
+// to a half.
+struct Tally {
+    unsigned delegates = 0, cpu_nodes = 0, several = 0;
+};
+
+void check_one(std::uint32_t seed, Tally* cpu = nullptr) {
+    testing::RandomGraph random(seed, cpu != nullptr);
     const Graph graph = random.make();
     testing::IntegerReference reference(graph);
     std::vector<std::vector<std::uint8_t>> inputs;
@@ -49,7 +55,12 @@ void check_one(std::uint32_t seed) {
     const auto result = testing::compile_and_run(graph, inputs, options);
     text += " on " + options.target.npu;
     ASSERT_TRUE(result.has_value()) << text << "\n" << result.error().describe();
-    for (const CpuNode& c : result->report.cpu_nodes) ADD_FAILURE() << text << " on the CPU: " << c.reason;
+    if (cpu == nullptr)
+        for (const CpuNode& c : result->report.cpu_nodes) ADD_FAILURE() << text << " on the CPU: " << c.reason;
+    else
+        *cpu = {cpu->delegates + static_cast<unsigned>(result->report.delegates.size()),
+                cpu->cpu_nodes + static_cast<unsigned>(result->report.cpu_nodes.size()),
+                cpu->several + (result->report.delegates.size() > 1 ? 1u : 0u)};
     for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
         const Value& v = graph[graph.outputs[i]];
         const auto got = testing::to_numbers(result->outputs[i], v.stored_type());
@@ -69,6 +80,17 @@ TEST(RandomNetworks, GiveTheIntegersOfThePlainLoops) {
     const unsigned first = from_environment("TALPA_RANDOM_SEED", 1),
                    count = from_environment("TALPA_RANDOM_NETWORKS", 150);
     for (unsigned seed = first; seed < first + count; ++seed) check_one(seed);
+}
+
+// Operators that only the CPU has between those of the NPU: programs of several delegates.
+TEST(RandomNetworks, GiveTheSameWithOperatorsOfTheCpuBetween) {
+    const unsigned first = from_environment("TALPA_RANDOM_SEED", 1),
+                   count = from_environment("TALPA_RANDOM_NETWORKS", 60);
+    Tally tally;
+    for (unsigned seed = first; seed < first + count; ++seed) check_one(seed, &tally);
+    EXPECT_GT(tally.cpu_nodes, count / 3);
+    EXPECT_GT(tally.delegates, count / 2);
+    EXPECT_GT(tally.several, count / 10);
 }
 
 }  // namespace

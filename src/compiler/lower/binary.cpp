@@ -65,7 +65,25 @@ Operand word_constant(Lowerer& l, const Shape& shape, std::int32_t number) {
     return o;
 }
 
-// 16 bits: the pre-shift of the hardware is not the framework's 2^12, so every rescale is an operation of its own.
+// 16 bits: operands in units of twice the larger scale over 2^12. Where one scale is a power of two times the other,
+// both are whole numbers in a larger unit, so one operation has all of it: nothing is rounded before the sum. False
+// otherwise.
+bool exact_scaling(npu::Operation& op, double a, double b, double out) {
+    int exponent = 0;
+    const double larger = std::max(a, b);
+    constexpr int kUnits = 11;  // the larger operand times 2^11 is in the framework's unit
+    if (std::frexp(std::min(a, b) / larger, &exponent) != 0.5 || 1 - exponent > kUnits) return false;
+    const int apart = 1 - exponent;
+    const npu::Scale s = to_scale(2 * larger / (1 << (kUnits + 1)) / out, Arithmetic::Tosa);
+    if (s.shift <= kUnits - apart) return false;
+    op.opa_scale = {a >= b ? 1u << apart : 1u, 0};
+    op.opb_scale = b >= a ? 1u << apart : 1u;
+    op.ofm_scale = {s.multiplier, static_cast<std::uint8_t>(s.shift - (kUnits - apart))};
+    return true;
+}
+
+// 16 bits, else: the pre-shift of the hardware is not the framework's 2^12, so every rescale is an operation of its
+// own.
 host::Result<void> add_in_words(Lowerer& l, const Node& node, npu::OpKind kind, Limits limits) {
     const Graph& graph = l.graph();
     const Value &a = graph[node.inputs[0]], &b = graph[node.inputs[1]], &out = graph[node.outputs[0]];
@@ -136,10 +154,12 @@ host::Result<void> lower_add(Lowerer& l, const Node& node) {
     const npu::ElementType type = element_type(a.stored_type()), ofm = element_type(out.stored_type());
     const npu::OpKind kind = node.op == Op::Add ? npu::OpKind::Add : npu::OpKind::Sub;
     const Limits limits = limits_of(out, clamp_of(node));
-    if (type.bytes == 2 && l.arithmetic() == Arithmetic::Tosa) return add_in_words(l, node, kind, limits);
     npu::Operation op = plain_operation(kind, type, ofm);
     const double sa = a.quantization->scales[0], sb = b.quantization->scales[0], so = out.quantization->scales[0];
-    if (l.arithmetic() == Arithmetic::Tosa)
+    if (type.bytes == 2 && l.arithmetic() == Arithmetic::Tosa) {
+        if (!exact_scaling(op, sa, sb, so)) return add_in_words(l, node, kind, limits);
+        op.ofm_rounding = npu::Rounding::Natural;
+    } else if (l.arithmetic() == Arithmetic::Tosa)
         tosa_scaling(op, sa, sb, so);
     else
         tflite_scaling(op, sa, sb, so);

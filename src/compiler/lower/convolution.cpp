@@ -10,7 +10,7 @@
 namespace talpa::compiler {
 namespace {
 
-constexpr std::int64_t kMostStride = 3, kMostKernelHeight = 64, kMostKernelArea = 4096;
+constexpr std::int64_t kMostKernelHeight = 64, kMostKernelArea = 4096;
 
 // The hardware spreads a kernel by 1 or 2; what is left of a larger dilation becomes zeros between the weights.
 struct Spread {
@@ -80,14 +80,74 @@ npu::Operation conv_operation(Lowerer& l, const Value& in, const Value& out, con
     return op;
 }
 
+constexpr std::int64_t kMostDepth = 65536;
+
+// With a stride in width beyond the hardware's, so many columns count as one with all their channels.
+bool joins_columns(const ConvAttr& attr, const Value& out) {
+    return attr.groups == 1 && attr.stride[1] > kMostStride && out.shape[2] > 1;
+}
+
+bool is_depthwise(const ConvAttr& attr, const Value& in, const Value& out) {
+    return attr.groups == in.shape[3] && attr.groups == out.shape[3] && attr.groups > 1;
+}
+
+std::int64_t groups_of(const ConvAttr& attr, const Value& in, const Value& out) {
+    return is_depthwise(attr, in, out) ? 1 : attr.groups;
+}
+
+// Stride s in width: the input seen as columns of s * channels, the kernel's columns sorted into them.
+struct JoinedColumns {
+    Place place;
+    Shape shape;
+    std::shared_ptr<Filter> filter;
+};
+host::Result<JoinedColumns> join_columns(Lowerer& l, const Node& node, const Place& from, const Filter& f) {
+    const Graph& graph = l.graph();
+    const auto& attr = node.as<ConvAttr>();
+    const Value &in = graph[node.inputs[0]], &out = graph[node.outputs[0]];
+    const npu::ElementType type = element_type(in.stored_type());
+    const std::int64_t s = attr.stride[1], depth = in.shape[3], dilation = attr.dilation[1];
+    const std::int64_t extent = (graph[node.inputs[1]].shape[2] - 1) * dilation + 1, kernel = (extent + s - 1) / s;
+    const std::int64_t columns = out.shape[2] - 1 + kernel, width = columns * s;
+    Place p = from;
+    // Columns side by side, beginning where the kernel does, and none beyond the row: else a copy that has it so.
+    if (attr.padding.left != 0 || width > in.shape[2] || p.strides[2] != depth || (depth > 1 && p.strides[3] != 1)) {
+        const Shape padded{in.shape[0], in.shape[1], width, depth};
+        p = l.dense_place(l.new_tensor(in.name + "/columns", type, padded), padded);
+        Shape inside = in.shape;
+        inside[2] = std::min(inside[2], width - attr.padding.left);
+        PadAttr border;
+        border.before = {0, 0, attr.padding.left, 0};
+        border.after = {0, 0, width - attr.padding.left - inside[2], 0};
+        Place to = p;
+        to.offset += attr.padding.left * p.strides[2];
+        TRY(l.copy(inside, type, from, to));
+        TRY(pad_around(l, border, inside, type, p, in.quantization->zero_points[0]));
+    }
+    JoinedColumns j;
+    j.place = {p.tensor, p.offset, {p.strides[0], p.strides[1], s * depth, 1}};
+    j.shape = {in.shape[0], in.shape[1], columns, s * depth};
+    j.filter = std::make_shared<Filter>();
+    j.filter->shape = {f.shape.ofm_depth, f.shape.height, static_cast<std::uint32_t>(kernel),
+                       static_cast<std::uint32_t>(s * depth)};
+    j.filter->records = f.records;
+    j.filter->weights.resize(j.filter->shape.size());
+    // f's own columns may be spread by the hardware's dilation.
+    const std::int64_t spread = f.shape.width > 1 ? (extent - 1) / (f.shape.width - 1) : 1;
+    const auto rows = std::int64_t{f.shape.ofm_depth} * f.shape.height;
+    for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t x = 0; x < f.shape.width; ++x)
+            std::copy_n(f.weights.begin() + (row * f.shape.width + x) * depth, depth,
+                        j.filter->weights.begin() + (row * kernel * s + x * spread) * depth);
+    return j;
+}
+
 }  // namespace
 
 std::optional<std::string> convolution_obstacle(const Graph& graph, const Node& node) {
     const auto& attr = node.as<ConvAttr>();
     const Value& w = graph[node.inputs[1]];
-    if (attr.stride[0] > kMostStride || attr.stride[1] > kMostStride)
-        return fmt::format("its stride is {} x {}, at most {} is possible", attr.stride[0], attr.stride[1],
-                           kMostStride);
+    const Value &in = graph[node.inputs[0]], &out = graph[node.outputs[0]];
     const Spread sy = spread_of(attr.dilation[0], w.shape[1]), sx = spread_of(attr.dilation[1], w.shape[2]);
     const std::int64_t kh = spread_extent(w.shape[1], sy) * sy.hardware - sy.hardware + 1,
                        kw = spread_extent(w.shape[2], sx) * sx.hardware - sx.hardware + 1;
@@ -97,6 +157,14 @@ std::optional<std::string> convolution_obstacle(const Graph& graph, const Node& 
     if (attr.padding.top >= kh || attr.padding.left >= kw || attr.padding.bottom >= kh + attr.stride[0] ||
         attr.padding.right >= kw + attr.stride[1])
         return "it is padded by more than its kernel";
+    const bool joined = joins_columns(attr, out);
+    if (joined && in.shape[3] * attr.stride[1] > kMostDepth)
+        return fmt::format("{} of its columns have {} channels, at most {} are possible", attr.stride[1],
+                           in.shape[3] * attr.stride[1], kMostDepth);
+    const Pair stride{attr.stride[0], joined ? 1 : attr.stride[1]};
+    if (auto why = strides_obstacle(attr.stride, out.shape[0] * groups_of(attr, in, out) *
+                                                     window_operations(stride, out.shape[1], out.shape[2])))
+        return why;
     return filter_obstacle(graph, node.inputs[0], node.inputs[1], node.inputs.size() > 2 ? node.inputs[2] : kNoValue,
                            node.outputs[0]);
 }
@@ -112,7 +180,7 @@ host::Result<void> lower_convolution(Lowerer& l, const Node& node) {
     const Spread sy = spread_of(attr.dilation[0], w.shape[1]), sx = spread_of(attr.dilation[1], w.shape[2]);
     const std::int64_t inputs = in.shape[3], outputs = out.shape[3], groups = attr.groups;
     const std::int64_t group_in = inputs / groups, group_out = outputs / groups;
-    const bool depthwise = groups == inputs && groups == outputs && groups > 1;
+    const bool depthwise = is_depthwise(attr, in, out), joined = joins_columns(attr, out);
 
     // Groups share an operation, with zeros for weights between them, until it is worth a depth block.
     std::int64_t together = 1;
@@ -131,27 +199,33 @@ host::Result<void> lower_convolution(Lowerer& l, const Node& node) {
         const std::int64_t count = std::min(together, groups - g);
         const Part part = depthwise ? Part{0, inputs, 0, outputs}
                                     : Part{g * group_in, count * group_in, g * group_out, count * group_out};
-        const auto filter = make_filter(graph, node, part, depthwise, sy, sx, weights, records);
+        auto filter = make_filter(graph, node, part, depthwise, sy, sx, weights, records);
+        JoinedColumns columns{from, in.shape, nullptr};
+        if (joined) {
+            TRY_ASSIGN(columns, join_columns(l, node, from, *filter));
+            filter = columns.filter;
+        }
         for (std::int64_t n = 0; n < in.shape[0]; ++n) {
             Step step;
             step.op = conv_operation(l, in, out, *filter, attr.clamp);
-            step.op.kernel.stride_y = static_cast<std::uint8_t>(attr.stride[0]);
-            step.op.kernel.stride_x = static_cast<std::uint8_t>(attr.stride[1]);
             step.op.kernel.dilation_y = static_cast<std::uint8_t>(sy.hardware);
-            step.op.kernel.dilation_x = static_cast<std::uint8_t>(sx.hardware);
-            step.op.padding = {
-                static_cast<std::uint32_t>(attr.padding.top), static_cast<std::uint32_t>(attr.padding.left),
-                static_cast<std::uint32_t>(attr.padding.right), static_cast<std::uint32_t>(attr.padding.bottom)};
-            step.ifm = *image_view(from, in.shape, n, in.quantization->zero_points[0]);
+            step.op.kernel.dilation_x = static_cast<std::uint8_t>(joined ? 1 : sx.hardware);
+            step.op.padding = {static_cast<std::uint32_t>(attr.padding.top),
+                               static_cast<std::uint32_t>(joined ? 0 : attr.padding.left),
+                               static_cast<std::uint32_t>(joined ? 0 : attr.padding.right),
+                               static_cast<std::uint32_t>(attr.padding.bottom)};
+            const auto ifm = image_view(columns.place, columns.shape, n, in.quantization->zero_points[0]);
+            if (!ifm) return host::failure(ErrorCode::Internal, "{}: its channels do not lie side by side", in.name);
+            step.ifm = *ifm;
             const auto ofm = image_view(to, out.shape, n, out.quantization->zero_points[0]);
             if (!ofm) return host::failure(ErrorCode::Internal, "{}: its channels do not lie side by side", out.name);
             step.ofm = *ofm;
             step.ifm.offset += part.in0;
-            step.ifm.depth = static_cast<std::uint32_t>(part.inputs);
+            if (!joined) step.ifm.depth = static_cast<std::uint32_t>(part.inputs);
             step.ofm.offset += part.out0;
             step.ofm.depth = static_cast<std::uint32_t>(part.outputs);
             step.filter = filter;
-            l.add_step(std::move(step));
+            l.add_windows(step, {attr.stride[0], joined ? 1 : attr.stride[1]});
         }
     }
     return {};

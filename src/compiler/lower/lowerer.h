@@ -73,6 +73,9 @@ class Lowerer {
     }
 
     void add_step(Step step);
+    /// The same with strides beyond the hardware's 3: an operation for each row or column of the result, where the
+    /// stride does not matter. `strides_obstacle` bounds their number.
+    void add_windows(const Step& step, Pair stride);
     /// An elementwise operation over N dimensions: cut into as many operations as the hardware's three dimensions and
     /// unit channel stride ask for.
     [[nodiscard]] host::Result<void> elementwise(npu::Operation op, const Shape& shape, const Place& out,
@@ -112,6 +115,15 @@ class Lowerer {
     std::uint32_t node_ = 0;
 };
 
+/// Operations that `Lowerer::add_windows` makes of one.
+[[nodiscard]] std::int64_t window_operations(Pair stride, std::int64_t height, std::int64_t width);
+[[nodiscard]] std::optional<std::string> strides_obstacle(Pair stride, std::int64_t operations);
+inline constexpr std::int64_t kMostStride = 3;
+
+/// The border of a padded map; its inside is there already.
+[[nodiscard]] host::Result<void> pad_around(Lowerer& l, const PadAttr& attr, const Shape& inner, npu::ElementType type,
+                                            const Place& whole, std::int32_t number);
+
 /// The identity, for tables.
 [[nodiscard]] std::int32_t real_to_stored(float real, const Quantization& q);
 
@@ -126,6 +138,8 @@ host::Result<void> lower_reduction(Lowerer&, const Node&);
 host::Result<void> lower_add(Lowerer&, const Node&);
 host::Result<void> lower_mul(Lowerer&, const Node&);
 host::Result<void> lower_min_max(Lowerer&, const Node&);
+host::Result<void> lower_matmul(Lowerer&, const Node&);
+host::Result<void> lower_bilinear(Lowerer&, const Node&);
 host::Result<void> lower_unary(Lowerer&, const Node&);
 host::Result<void> lower_prelu(Lowerer&, const Node&);
 host::Result<void> lower_requantize(Lowerer&, const Node&);
@@ -144,6 +158,8 @@ std::optional<std::string> fully_connected_obstacle(const Graph&, const Node&);
 std::optional<std::string> pool_obstacle(const Graph&, const Node&);
 std::optional<std::string> reduction_obstacle(const Graph&, const Node&);
 std::optional<std::string> min_max_obstacle(const Graph&, const Node&);
+std::optional<std::string> matmul_obstacle(const Graph&, const Node&);
+std::optional<std::string> bilinear_obstacle(const Graph&, const Node&);
 std::optional<std::string> unary_obstacle(const Graph&, const Node&);
 std::optional<std::string> prelu_obstacle(const Graph&, const Node&);
 std::optional<std::string> requantize_obstacle(const Graph&, const Node&);

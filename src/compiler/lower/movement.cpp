@@ -110,21 +110,13 @@ std::optional<std::string> pad_obstacle(const Graph& graph, const Node& node) {
     return std::nullopt;
 }
 
-host::Result<void> lower_pad(Lowerer& l, const Node& node) {
-    const Graph& graph = l.graph();
-    const auto& attr = node.as<PadAttr>();
-    const Value &in = graph[node.inputs[0]], &out = graph[node.outputs[0]];
-    const npu::ElementType type = element_type(out.stored_type());
-    const Place whole = l.home(node.outputs[0]);
-    Place inside = whole;
-    for (std::size_t d = 0; d < in.shape.size(); ++d) inside.offset += attr.before[d] * whole.strides[d];
-    const Place from = l.place(node.inputs[0]);
-    if (!same_place(from, inside)) TRY(l.copy(in.shape, type, from, inside));
+host::Result<void> pad_around(Lowerer& l, const PadAttr& attr, const Shape& inner, npu::ElementType type,
+                              const Place& whole, std::int32_t number) {
     // Dimension by dimension: what lies before and after, over the full extent of the dimensions already done.
-    Shape extent = in.shape;
-    Place origin = inside;
-    const auto number = static_cast<std::int32_t>(quantize(attr.value, *out.quantization));
-    for (std::size_t d = in.shape.size(); d-- > 0;) {
+    Shape extent = inner;
+    Place origin = whole;
+    for (std::size_t d = 0; d < inner.size(); ++d) origin.offset += attr.before[d] * whole.strides[d];
+    for (std::size_t d = inner.size(); d-- > 0;) {
         const auto strip = [&](std::int64_t at, std::int64_t count) {
             Shape shape = extent;
             shape[d] = count;
@@ -163,11 +155,25 @@ host::Result<void> lower_pad(Lowerer& l, const Node& node) {
     return {};
 }
 
+host::Result<void> lower_pad(Lowerer& l, const Node& node) {
+    const Graph& graph = l.graph();
+    const auto& attr = node.as<PadAttr>();
+    const Value &in = graph[node.inputs[0]], &out = graph[node.outputs[0]];
+    const npu::ElementType type = element_type(out.stored_type());
+    const Place whole = l.home(node.outputs[0]);
+    Place inside = whole;
+    for (std::size_t d = 0; d < in.shape.size(); ++d) inside.offset += attr.before[d] * whole.strides[d];
+    const Place from = l.place(node.inputs[0]);
+    if (!same_place(from, inside)) TRY(l.copy(in.shape, type, from, inside));
+    return pad_around(l, attr, in.shape, type, whole,
+                      static_cast<std::int32_t>(quantize(attr.value, *out.quantization)));
+}
+
 std::optional<std::string> resize_obstacle(const Graph& graph, const Node& node) {
     const auto& attr = node.as<ResizeAttr>();
     const Value &in = graph[node.inputs[0]], &out = graph[node.outputs[0]];
     if (!same_grid(in, out)) return "its input and output have different scales";
-    if (attr.mode != ResizeAttr::Mode::Nearest) return "it interpolates bilinearly";
+    if (attr.mode != ResizeAttr::Mode::Nearest) return bilinear_obstacle(graph, node);
     for (const std::size_t d : {1u, 2u})
         if (in.shape[d] == 0 || out.shape[d] % in.shape[d] != 0)
             return fmt::format("it resizes {} to {}, no whole multiple", in.shape[d], out.shape[d]);
@@ -183,6 +189,7 @@ host::Result<void> lower_resize(Lowerer& l, const Node& node) {
     const Graph& graph = l.graph();
     const Value &in = graph[node.inputs[0]], &out = graph[node.outputs[0]];
     const npu::ElementType type = element_type(in.stored_type());
+    if (node.as<ResizeAttr>().mode == ResizeAttr::Mode::Bilinear) return lower_bilinear(l, node);
     const std::int64_t fy = out.shape[1] / in.shape[1], fx = out.shape[2] / in.shape[2];
     const Place from = l.contiguous(node.inputs[0]), to = l.home_as(node.outputs[0], out.shape);
     if (fy == 2 && fx == 2) {

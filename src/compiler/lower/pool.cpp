@@ -9,7 +9,7 @@
 namespace talpa::compiler {
 namespace {
 
-constexpr std::int64_t kMostStride = 3, kMostHeight = 256, kMostArea = 65536, kMostPadded = 8;
+constexpr std::int64_t kMostHeight = 256, kMostArea = 65536, kMostPadded = 8;
 
 struct Window {
     std::int64_t height = 1, width = 1, stride_y = 1, stride_x = 1;
@@ -17,8 +17,6 @@ struct Window {
 };
 
 std::optional<std::string> window_obstacle(const Window& w) {
-    if (w.stride_y > kMostStride || w.stride_x > kMostStride)
-        return fmt::format("its stride is {} x {}, at most {} is possible", w.stride_y, w.stride_x, kMostStride);
     if (w.height > kMostHeight || w.height * w.width > kMostArea)
         return fmt::format("its window is {} x {}, at most height {} and area {} are possible", w.height, w.width,
                            kMostHeight, kMostArea);
@@ -33,8 +31,6 @@ Step pool_step(const Window& w, npu::OpKind kind, npu::ElementType ifm, npu::Ele
     step.op = plain_operation(kind, ifm, ofm);
     step.op.kernel.height = static_cast<std::uint32_t>(w.height);
     step.op.kernel.width = static_cast<std::uint32_t>(w.width);
-    step.op.kernel.stride_y = static_cast<std::uint8_t>(w.stride_y);
-    step.op.kernel.stride_x = static_cast<std::uint8_t>(w.stride_x);
     step.op.padding = {static_cast<std::uint32_t>(w.padding.top), static_cast<std::uint32_t>(w.padding.left),
                        static_cast<std::uint32_t>(w.padding.right), static_cast<std::uint32_t>(w.padding.bottom)};
     return step;
@@ -78,6 +74,17 @@ void sum_of_ones(Step& step, std::uint32_t depth, npu::Scale scale, bool depthwi
     step.filter = std::move(filter);
 }
 
+// -1 - x, or 255 - x: turns the order of all numbers of a type around.
+host::Result<void> complement(Lowerer& l, const Shape& shape, npu::ElementType type, const Place& from,
+                              const Place& to) {
+    Operand all, x;
+    all.type = x.type = type;
+    all.is_scalar = true;
+    all.scalar = static_cast<std::int32_t>(type.min() + type.max());
+    x.place = from;
+    return l.elementwise(plain_operation(npu::OpKind::Sub, type, type), shape, to, 0, all, x);
+}
+
 }  // namespace
 
 std::optional<std::string> pool_obstacle(const Graph& graph, const Node& node) {
@@ -85,6 +92,8 @@ std::optional<std::string> pool_obstacle(const Graph& graph, const Node& node) {
     const Value &in = graph[node.inputs[0]], &out = graph[node.outputs[0]];
     if (a.dilation != Pair{1, 1}) return "its window is dilated";
     if (auto why = window_obstacle(window_of(a))) return why;
+    if (auto why = strides_obstacle(a.stride, out.shape[0] * window_operations(a.stride, out.shape[1], out.shape[2])))
+        return why;
     if (node.op == Op::MaxPool2d) {
         if (in.quantization != out.quantization) return "its input and output have different scales";
         return std::nullopt;
@@ -133,7 +142,7 @@ host::Result<void> lower_pool(Lowerer& l, const Node& node) {
             if (step.op.kind == npu::OpKind::AvgPool && l.arithmetic() == Arithmetic::Tosa && same_scale(in, out))
                 step.ifm.zero_point = step.ofm.zero_point = average_zero_point(*out.quantization);
         }
-        l.add_step(std::move(step));
+        l.add_windows(step, a.stride);
     }
     return {};
 }
@@ -149,9 +158,9 @@ std::optional<std::string> reduction_obstacle(const Graph& graph, const Node& no
     const bool channels = axes.back() == rank - 1;
     std::int64_t reduced = 1;
     for (const int axis : axes) reduced *= in.shape[static_cast<std::size_t>(axis)];
-    if (node.op == Op::ReduceMax && in.quantization != out.quantization)
-        return "its input and output have different scales";
-    if (reduced > (node.op == Op::ReduceMax || !channels ? kMostArea : 65536))
+    const bool picks = node.op == Op::ReduceMax || node.op == Op::ReduceMin;
+    if (picks && in.quantization != out.quantization) return "its input and output have different scales";
+    if (reduced > (picks || !channels ? kMostArea : 65536))
         return fmt::format("it reduces {} elements, at most {} is possible", reduced, kMostArea);
     return std::nullopt;
 }
@@ -175,11 +184,20 @@ host::Result<void> lower_reduction(Lowerer& l, const Node& node) {
             after *= size;
     }
     const Shape in_shape{before, reduced, after}, out_shape{before, after};
+    const bool least = node.op == Op::ReduceMin, picks = least || node.op == Op::ReduceMax;
     auto from = reshape(l.place(node.inputs[0]), in.shape, in_shape);
-    const bool sums_channels = after == 1 && node.op != Op::ReduceMax;
+    const bool sums_channels = after == 1 && !picks;
     if (!from || (after != 1 && from->strides[2] != 1) || (sums_channels && reduced != 1 && from->strides[1] != 1))
         from = reshape(l.contiguous(node.inputs[0], true), in.shape, in_shape);
-    const Place to = l.home_as(node.outputs[0], out_shape);
+    const Place home = l.home_as(node.outputs[0], out_shape);
+    Place to = home;
+    if (least && from) {
+        // The hardware has no minimum over a window: it is the maximum of the complements, complemented.
+        const Place mirrored = l.dense_place(l.new_tensor(in.name + "/complement", type, in_shape), in_shape);
+        TRY(complement(l, in_shape, type, *from, mirrored));
+        from = mirrored;
+        to = l.dense_place(l.new_tensor(out.name + "/complement", type, out_shape), out_shape);
+    }
     if (!from) return host::failure(ErrorCode::Internal, "{}: no rows in memory", out.name);
     const std::int32_t in_zero = in.quantization->zero_points[0], out_zero = out.quantization->zero_points[0];
     double factor = in.quantization->scales[0] / out.quantization->scales[0];
@@ -189,12 +207,12 @@ host::Result<void> lower_reduction(Lowerer& l, const Node& node) {
 
     const auto prepare = [&](Step& step) {
         step.op.ofm_rounding = l.rounding();
-        step.op.ofm_scale = node.op == Op::ReduceMax ? npu::Scale{1, 0} : scale;
-        step.ifm.zero_point = node.op == Op::ReduceMax ? 0 : in_zero;
-        step.ofm.zero_point = node.op == Op::ReduceMax ? 0 : out_zero;
+        step.op.ofm_scale = picks ? npu::Scale{1, 0} : scale;
+        step.ifm.zero_point = picks ? 0 : in_zero;
+        step.ofm.zero_point = picks ? 0 : out_zero;
         set_limits(step.op, ofm, limits);
     };
-    const npu::OpKind kind = node.op == Op::ReduceMax ? npu::OpKind::MaxPool : npu::OpKind::AvgPool;
+    const npu::OpKind kind = picks ? npu::OpKind::MaxPool : npu::OpKind::AvgPool;
     if (after == 1) {
         // Along the last dimension: a sum is a convolution with ones, a maximum a pool over a map one channel deep.
         Step step = pool_step({}, kind, type, ofm);
@@ -208,7 +226,7 @@ host::Result<void> lower_reduction(Lowerer& l, const Node& node) {
                     0};
         step.ofm = {to.tensor, 1,      static_cast<std::uint32_t>(before), 1,
                     to.offset, before, before == 1 ? 1 : to.strides[0],    0};
-        if (node.op == Op::ReduceMax) {
+        if (picks) {
             step.ifm.height = static_cast<std::uint32_t>(before);
             step.ifm.width = static_cast<std::uint32_t>(reduced);
             step.ifm.depth = 1;
@@ -220,11 +238,12 @@ host::Result<void> lower_reduction(Lowerer& l, const Node& node) {
             step.op.kernel.width = static_cast<std::uint32_t>(reduced);
         }
         prepare(step);
-        if (node.op != Op::ReduceMax) {
+        if (!picks) {
             step.op.acc_format = type.bytes == 2 ? npu::AccFormat::Int40 : npu::AccFormat::Int32;
             sum_of_ones(step, 1, scale, false, step.ifm.depth);
         }
         l.add_step(std::move(step));
+        if (least) TRY(complement(l, out_shape, type, to, home));
         return {};
     }
     // A window over all of the reduced positions: as the axes are if it fits, else the way that they divide.
@@ -250,6 +269,7 @@ host::Result<void> lower_reduction(Lowerer& l, const Node& node) {
         prepare(step);
         l.add_step(std::move(step));
     }
+    if (least) TRY(complement(l, out_shape, type, to, home));
     return {};
 }
 

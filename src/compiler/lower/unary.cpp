@@ -1,5 +1,8 @@
-// Functions of one 8-bit number: a table of 256, computed as the framework computes in float32. Clamps and changes of
-// scale that need no table. (ethos-u65, sections 6.2 and 9.7)
+// Functions of one number. 8 bits: a table of 256, computed as the framework computes in float32. 16 bits: a table of
+// 512 points, between which the hardware interpolates. Clamps and changes of scale that need no table. (ethos-u65,
+// sections 6.2 and 9.7)
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -99,13 +102,74 @@ std::int32_t abs_entry(int stored, const Value& in, const Value& out, Arithmetic
     return static_cast<std::int32_t>(std::clamp<std::int64_t>(v, qo.min, qo.max));
 }
 
+// 16 bits: a point every 128 numbers, and one beyond the last.
+constexpr std::int32_t kPoints = 512, kBetween = 128;
+std::vector<std::int32_t> points_of(Op op, const UnaryAttr& attr, const Value& in, const Value& out) {
+    std::vector<std::int32_t> points(kPoints + 1);
+    const auto scale = static_cast<float>(in.quantization->scales[0]);
+    for (std::int32_t i = 0; i <= kPoints; ++i) {
+        const float x = static_cast<float>(i * kBetween - 32768 - in.quantization->zero_points[0]) * scale;
+        points[static_cast<std::size_t>(i)] = real_to_stored(evaluate(op, attr, x), *out.quantization);
+    }
+    return points;
+}
+std::int32_t slope_at(const std::vector<std::int32_t>& points, std::size_t i) {
+    return std::clamp(points[i + 1] - points[i], -32768, 32767);
+}
+
+std::int32_t interpolation_error(Op op, const UnaryAttr& attr, const Value& in, const Value& out) {
+    const auto points = points_of(op, attr, in, out);
+    const auto scale = static_cast<float>(in.quantization->scales[0]);
+    std::int32_t most = 0;
+    for (std::int32_t n = -32768; n <= 32767; ++n) {
+        const auto i = static_cast<std::size_t>((n + 32768) / kBetween);
+        const std::int32_t got = points[i] + ((slope_at(points, i) * (n & (kBetween - 1)) + kBetween / 2) >> 7);
+        const float x = static_cast<float>(n - in.quantization->zero_points[0]) * scale;
+        most = std::max(most, std::abs(got - real_to_stored(evaluate(op, attr, x), *out.quantization)));
+    }
+    return most;
+}
+
+host::Result<void> lower_interpolated(Lowerer& l, const Node& node, const UnaryAttr& attr) {
+    const Graph& graph = l.graph();
+    const Value &in = graph[node.inputs[0]], &out = graph[node.outputs[0]];
+    const auto points = points_of(node.op, attr, in, out);
+    auto table = std::make_shared<Table>();
+    for (std::size_t i = 0; i < kPoints; ++i)
+        for (const std::int32_t n : {points[i], slope_at(points, i)}) {
+            table->push_back(static_cast<std::uint8_t>(n));
+            table->push_back(static_cast<std::uint8_t>(n >> 8));
+        }
+    const npu::ElementType type = element_type(in.stored_type());
+    npu::Operation op = plain_operation(npu::OpKind::Max, type, type);
+    op.activation.function = npu::Activation::Function::Lut;
+    Operand value = l.operand(node.inputs[0], in.shape), low;
+    value.zero_point = 0;
+    low.type = type;
+    low.is_scalar = true;
+    low.scalar = static_cast<std::int32_t>(type.min());
+    return l.elementwise(op, in.shape, l.home(node.outputs[0]), 0, value, low, std::move(table));
+}
+
 }  // namespace
 
 std::optional<std::string> unary_obstacle(const Graph& graph, const Node& node) {
     const Value &in = graph[node.inputs[0]], &out = graph[node.outputs[0]];
     if (node.op == Op::ClampOp) return std::nullopt;
+    if (in.stored_type() == DType::Int16 && out.stored_type() == DType::Int16) {
+        // The share of the range that interpolation may be wrong by; a reciprocal near 0 is what does not pass.
+        constexpr std::int32_t kMostSteps = 64;
+        const UnaryAttr& attr = attributes_of(node);
+        const std::int32_t off = interpolation_error(node.op, attr, in, out);
+        if (off <= kMostSteps) return std::nullopt;
+        return fmt::format(
+            "between the 512 points of a 16-bit table it would be wrong by up to {} of 65536 steps, at "
+            "most {} pass (8-bit activations have exact tables)",
+            off, kMostSteps);
+    }
     if (dtype_size(in.stored_type()) != 1 || dtype_size(out.stored_type()) != 1)
-        return "it is a function of 16-bit numbers, only 8-bit ones have a table";
+        return fmt::format("it is a function of {} numbers to {}: a table keeps the width",
+                           dtype_name(in.stored_type()), dtype_name(out.stored_type()));
     return std::nullopt;
 }
 
@@ -128,6 +192,7 @@ host::Result<void> lower_unary(Lowerer& l, const Node& node) {
         low.scalar = limits.min;
         return l.elementwise(op, in.shape, l.home(node.outputs[0]), 0, value, low);
     }
+    if (from.bytes == 2) return lower_interpolated(l, node, attr);
     std::array<std::int32_t, 256> table{};
     for (int i = 0; i < 256; ++i) {
         const int stored = from.is_signed ? i - 128 : i;

@@ -154,7 +154,8 @@ Quantization quantization_for(RealRange range, DType type) {
                    .max = wide ? 32767 : 127};
     if (wide) {
         const double most = std::max(-range.low, range.high);
-        q.scales = {most > 0 ? static_cast<double>(static_cast<float>(most / 32767)) : 1.0 / 65536};
+        // A power of two: of 16 bits at most one is lost, and adding two such tensors is one operation of the NPU.
+        q.scales = {most > 0 ? std::exp2(std::ceil(std::log2(most / 32767))) : 1.0 / 65536};
         q.zero_points = {0};
         return q;
     }

@@ -6,6 +6,7 @@
 #include "compiler/schedule/filters.h"
 #include "compiler/schedule/maps.h"
 #include "compiler/schedule/prepare.h"
+#include "compiler/schedule/simulation.h"
 
 namespace talpa::compiler {
 namespace {
@@ -19,9 +20,12 @@ std::uint64_t padded(std::uint64_t bytes) {
 
 }  // namespace
 
-Planner::Planner(const Network& network, const Target& target, BlockChooser& chooser,
-                 const std::vector<Placement>& placements)
-    : n_(network), target_(target), chooser_(chooser), placements_(placements), spilled_(network.tensors.size()) {
+Planner::Planner(const Network& network, const Target& target, BlockChooser& chooser, std::vector<Placement> placements)
+    : n_(network),
+      target_(target),
+      chooser_(chooser),
+      placements_(std::move(placements)),
+      spilled_(network.tensors.size()) {
     collect();
 }
 
@@ -73,17 +77,62 @@ void Planner::collect() {
         if (role == Role::Output) tensors_[t].last = last;
         tensors_[t].counted =
             role != Role::Constant && placements_[t].region == target_.fast_region() && tensors_[t].first != UINT32_MAX;
+        tensors_[t].movable =
+            tensors_[t].counted && role == Role::Internal && target_.mode == MemoryMode::DedicatedSram;
+    }
+    waiting_.resize(n_.steps.size() + 1);
+    alone_.resize(n_.steps.size());
+    for (TensorId t = 0; t < n_.tensors.size(); ++t) {
+        const TensorFacts& f = tensors_[t];
+        if (!f.counted) continue;
+        const bool given = n_.tensors[t].role == Tensor::Role::Input;
+        for (std::uint32_t at = given ? 0 : f.first + 1; at <= f.last; ++at) waiting_[at].push_back(t);
+        if (!given && f.first == f.last) alone_[f.first].push_back(t);
     }
 }
 
-Block Planner::stripe_block(std::uint32_t index, std::uint32_t rows, bool buffered) {
-    const std::uint64_t key = (std::uint64_t{index} << 32) | (std::uint64_t{rows} << 1) | (buffered ? 1 : 0);
+unsigned Planner::away(std::uint32_t index, const std::vector<bool>& spilled) const {
+    const Step& s = n_.steps[index];
+    return (spilled[s.ifm.tensor] ? kIfmAway : 0u) |
+           (s.ifm2.tensor != kNoTensor && spilled[s.ifm2.tensor] ? kIfm2Away : 0u) |
+           (spilled[s.ofm.tensor] ? kOfmAway : 0u);
+}
+
+unsigned Planner::away(std::uint32_t index, std::uint32_t begin, std::uint32_t end, unsigned before,
+                       unsigned behind) const {
+    const auto gone = [&](TensorId t) {
+        if (t == kNoTensor) return false;
+        if (spilled_[t]) return true;
+        const TensorFacts& f = tensors_[t];
+        if (!f.movable) return false;
+        return (before == kInArena && f.first < begin && f.last >= begin) ||
+               (behind == kInArena && f.first < end && f.last >= end);
+    };
+    const Step& s = n_.steps[index];
+    return (gone(s.ifm.tensor) ? kIfmAway : 0u) | (gone(s.ifm2.tensor) ? kIfm2Away : 0u) |
+           (gone(s.ofm.tensor) ? kOfmAway : 0u);
+}
+
+const Block& Planner::stripe_block(std::uint32_t index, std::uint32_t rows, bool buffered, unsigned away) {
+    const std::uint64_t key =
+        (std::uint64_t{index} << 32) | (std::uint64_t{rows} << 4) | (away << 1) | (buffered ? 1 : 0);
     const auto found = blocks_.find(key);
     if (found != blocks_.end()) return found->second;
     const Step& s = n_.steps[index];
     // A stripe from the middle: its padding is that of most.
     const std::uint32_t first = std::min(rows, s.ofm.height - rows);
+    std::array<std::pair<TensorId, std::uint8_t>, 3> regions{};
+    const auto put = [&](std::size_t i, TensorId t, unsigned flag) {
+        if (t == kNoTensor) return;
+        regions[i] = {t, placements_[t].region};
+        if ((away & flag) != 0) placements_[t].region = 1;
+    };
+    put(0, s.ifm.tensor, kIfmAway);
+    put(1, s.ifm2.tensor, kIfm2Away);
+    put(2, s.ofm.tensor, kOfmAway);
     npu::Operation op = rows_of_step(n_, placements_, s, first, first + rows);
+    for (std::size_t i = regions.size(); i-- > 0;)
+        if (i != 1 || s.ifm2.tensor != kNoTensor) placements_[regions[i].first].region = regions[i].second;
     op.cores = target_.hardware->cores;
     if (s.filter) {
         op.weights[0].size = estimated_weight_bytes(s);
@@ -98,164 +147,66 @@ Block Planner::stripe_block(std::uint32_t index, std::uint32_t rows, bool buffer
     } else {
         block = chooser_.choose(op);
     }
-    blocks_.emplace(key, block);
-    return block;
+    return blocks_.emplace(key, block).first->second;
 }
 
-std::uint64_t Planner::waiting_bytes(std::uint32_t begin, std::uint32_t end) const {
+std::uint64_t Planner::waiting_bytes(std::uint32_t begin, std::uint32_t end, unsigned before, unsigned behind) const {
     std::uint64_t bytes = 0;
-    for (std::size_t t = 0; t < tensors_.size(); ++t) {
-        const TensorFacts& f = tensors_[t];
-        if (!f.counted || spilled_[t]) continue;
-        const bool before = f.first < begin || n_.tensors[t].role == Tensor::Role::Input;
-        if (before ? f.last >= begin : (f.first < end && f.last >= end)) bytes += padded(n_.tensors[t].bytes());
-    }
+    const auto add = [&](TensorId t, unsigned where) {
+        if (spilled_[t] || (where == kInArena && tensors_[t].movable)) return;
+        bytes += padded(n_.tensors[t].bytes());
+    };
+    for (const TensorId t : waiting_[begin]) add(t, before);
+    for (const TensorId t : waiting_[end])
+        if (tensors_[t].first >= begin && n_.tensors[t].role != Tensor::Role::Input) add(t, behind);
     return bytes;
 }
 
-std::optional<Group> Planner::evaluate(std::uint32_t begin, std::uint32_t end, std::uint32_t rows, std::uint64_t limit,
-                                       Shortage* shortage) {
-    Group g{begin, end, rows, {}, {}, {}, 0, 0};
-    const auto too_large = [&] {
-        if (shortage != nullptr && g.sram_bytes > limit &&
-            (shortage->required == 0 || g.sram_bytes < shortage->required))
-            *shortage = {g.sram_bytes, begin};
-        return g.sram_bytes > limit;
-    };
-    g.sram_bytes = waiting_bytes(begin, end);
-    if (rows == 0) {
-        const Step& s = n_.steps[begin];
-        // Both of its own tensors may begin and end here.
-        for (std::size_t t = 0; t < tensors_.size(); ++t)
-            if (tensors_[t].counted && !spilled_[t] && tensors_[t].first == begin && tensors_[t].last == begin &&
-                n_.tensors[t].role != Tensor::Role::Input)
-                g.sram_bytes += padded(n_.tensors[t].bytes());
-        if (too_large()) return std::nullopt;
-        g.stripes.push_back({begin, 0, s.ofm.height});
-        const Block direct = stripe_block(begin, s.ofm.height, false);
-        if (direct.height == 0) return std::nullopt;
-        g.cycles = direct.inner_cycles;
-        return g;
-    }
-    if (too_large()) return std::nullopt;
+bool Planner::linked(std::uint32_t begin, std::uint32_t end) const {
+    return std::any_of(waiting_[begin].begin(), waiting_[begin].end(),
+                       [&](TensorId t) { return tensors_[t].movable && tensors_[t].last >= end; });
+}
 
-    const std::uint32_t count = end - begin;
-    struct State {
-        std::uint32_t produced = 0, largest = 0;
+const Planner::Shape& Planner::shape(std::uint32_t begin, std::uint32_t end, std::uint32_t rows) {
+    const std::uint64_t key = (std::uint64_t{begin} << 32) | (std::uint64_t{rows} << 16) | (end - begin);
+    const auto [at, added] = shapes_.try_emplace(key);
+    if (added) Simulation(*this, begin, end, rows).run(at->second, nullptr);
+    return at->second;
+}
+
+std::optional<Planner::Cost> Planner::evaluate(std::uint32_t begin, std::uint32_t end, std::uint32_t rows,
+                                               unsigned before, unsigned behind, std::uint64_t limit,
+                                               Shortage* shortage) {
+    std::uint64_t bytes = waiting_bytes(begin, end, before, behind);
+    const auto too_large = [&] {
+        if (shortage != nullptr && bytes > limit && (shortage->required == 0 || bytes < shortage->required))
+            *shortage = {bytes, begin};
+        return bytes > limit;
     };
-    std::vector<State> state(count);
-    std::vector<std::uint32_t> ring(n_.tensors.size());
-    const auto inside = [&](TensorId t) {
-        const TensorFacts& f = tensors_[t];
-        return f.first >= begin && f.last < end && !f.writers.empty() && n_.tensors[t].role == Tensor::Role::Internal;
-    };
-    // Rows of tensor t below which no step of the group will look again.
-    const auto lowest_needed = [&](TensorId t) {
-        std::uint32_t low = UINT32_MAX;
-        for (const std::uint32_t c : tensors_[t].readers) {
-            if (c < begin || c >= end) continue;
-            const std::uint32_t done = state[c - begin].produced, height = n_.steps[c].ofm.height;
-            if (done == height) continue;
-            for (const Access& a : steps_[c].reads) {
-                if (a.tensor != t) continue;
-                const std::uint32_t first = !a.moves                     ? 0
-                                            : a.view == &n_.steps[c].ifm ? input_rows(n_.steps[c], done, done + 1).first
-                                                                         : done;
-                low = std::min(low, a.first_row + first);
-            }
-        }
-        return low;
-    };
-    constexpr std::size_t kMostStripes = 4000;
-    const std::uint32_t chunk = rows;
-    const auto produce = [&](std::uint32_t index, std::uint32_t to) {
-        State& s = state[index - begin];
-        g.stripes.push_back({index, s.produced, to});
-        const Access& w = steps_[index].write;
-        if (inside(w.tensor)) {
-            const std::uint32_t low = lowest_needed(w.tensor), high = w.first_row + to;
-            if (low < high) ring[w.tensor] = std::max(ring[w.tensor], high - low);
-            ring[w.tensor] = std::max(ring[w.tensor], to - s.produced);
-        }
-        s.largest = std::max(s.largest, to - s.produced);
-        s.produced = to;
-    };
-    const auto ensure = [&](auto& self, std::uint32_t index, std::uint32_t to) -> bool {
-        const std::uint32_t height = n_.steps[index].ofm.height;
-        to = std::min(height, to);
-        State& s = state[index - begin];
-        const bool brings_in =
-            n_.steps[index].op.kind == npu::OpKind::Dma && tensors_[steps_[index].reads[0].tensor].writers.empty();
-        if (brings_in) {
-            // Fetched a stripe ahead of its use.
-            const std::uint32_t want = std::max(to, s.produced);
-            while (s.produced < want) produce(index, std::min(height, std::max(want, s.produced + 1)));
-            const std::uint32_t step = std::max(chunk, s.largest);
-            if (s.produced < height && s.produced < to + step) produce(index, std::min(height, s.produced + step));
-            return true;
-        }
-        if (s.produced >= to) return true;
-        if (to < height) to = std::min(height, (to + 1) / 2 * 2);
-        for (const Access& a : steps_[index].reads) {
-            if (tensors_[a.tensor].writers.empty()) continue;
-            std::uint32_t last = a.first_row + a.view->height;
-            if (a.moves) {
-                const std::uint32_t view_end =
-                    a.view == &n_.steps[index].ifm ? input_rows(n_.steps[index], s.produced, to).end : to;
-                last = a.first_row + view_end;
-            }
-            for (const std::uint32_t p : tensors_[a.tensor].writers) {
-                if (p < begin || p >= index) continue;  // what comes later writes other parts
-                const Access& w = steps_[p].write;
-                if (last <= w.first_row) continue;
-                if (!self(self, p, last - w.first_row)) return false;
-            }
-        }
-        produce(index, to);
-        return g.stripes.size() < kMostStripes;
-    };
-    // The last step leads; others that nobody in the group reads keep pace.
-    const std::uint32_t leader = end - 1, height = n_.steps[leader].ofm.height;
-    std::vector<std::uint32_t> others;
-    for (std::uint32_t i = begin; i < leader; ++i) {
-        const TensorFacts& f = tensors_[steps_[i].write.tensor];
-        if (f.last == i || f.last >= end || f.writers.size() > 1) others.push_back(i);
-    }
-    for (std::uint32_t to = rows;; to += rows) {
-        const bool last = to >= height;
-        if (!ensure(ensure, leader, last ? height : to)) return std::nullopt;
-        for (const std::uint32_t o : others) {
-            const std::uint32_t h = n_.steps[o].ofm.height;
-            const auto part = static_cast<std::uint32_t>(std::uint64_t{h} * std::min(to, height) / height);
-            if (!ensure(ensure, o, last ? h : part)) return std::nullopt;
-        }
-        if (last) break;
-    }
-    for (std::size_t t = 0; t < ring.size(); ++t) {
-        if (ring[t] == 0) continue;
-        const Tensor& tensor = n_.tensors[t];
-        const std::uint32_t kept = std::min(ring[t], tensor.height);
-        if (kept < tensor.height) g.rings.emplace_back(static_cast<TensorId>(t), kept);
-        if (tensors_[t].counted && !spilled_[t]) g.sram_bytes += padded(kept * tensor.row_bytes());
+    if (rows == 0) {
+        for (const TensorId t : alone_[begin])
+            if (!spilled_[t]) bytes += padded(n_.tensors[t].bytes());
+        if (too_large()) return std::nullopt;
+        const Block& direct =
+            stripe_block(begin, n_.steps[begin].ofm.height, false, away(begin, begin, end, before, behind));
+        if (direct.height == 0) return std::nullopt;
+        return Cost{direct.inner_cycles, 1};
     }
     if (too_large()) return std::nullopt;
-    std::vector<std::uint32_t> runs(count);
-    for (const Stripe& s : g.stripes) ++runs[s.step - begin];
-    for (std::uint32_t i = begin; i < end; ++i)
-        if (n_.steps[i].filter && runs[i - begin] > 1 && target_.constants_in_dram()) {
-            g.buffered.push_back(i);
-            g.sram_bytes += steps_[i].weight_bytes;
-        }
+    const Shape& group = shape(begin, end, rows);
+    for (const auto& [t, kept] : group.rings)
+        if (tensors_[t].counted && !spilled_[t]) bytes += padded(kept * n_.tensors[t].row_bytes());
+    bytes += group.weight_bytes;
     if (too_large()) return std::nullopt;
-    std::uint64_t dma = 0;
-    for (const Stripe& s : g.stripes) {
-        const bool buffered = n_.steps[s.step].filter && runs[s.step - begin] > 1 && target_.constants_in_dram();
-        const Block b = stripe_block(s.step, s.end - s.first, buffered);
+    if (group.stripes == 0) return Cost{UINT64_MAX, 0};
+    std::uint64_t dma = 0, cycles = 0;
+    for (const Shape::Run& run : group.runs) {
+        const bool buffered = std::count(group.buffered.begin(), group.buffered.end(), run.step) != 0;
+        const Block& b = stripe_block(run.step, run.rows, buffered, away(run.step, begin, end, before, behind));
         if (b.height == 0) return std::nullopt;
-        (n_.steps[s.step].op.kind == npu::OpKind::Dma ? dma : g.cycles) += b.inner_cycles;
+        (n_.steps[run.step].op.kind == npu::OpKind::Dma ? dma : cycles) += b.inner_cycles * run.count;
     }
-    g.cycles = std::max(g.cycles, dma);
-    return g;
+    return Cost{std::max(cycles, dma), group.stripes};
 }
 
 bool Planner::spill_one(std::uint32_t step) {
@@ -276,68 +227,74 @@ bool Planner::spill_one(std::uint32_t step) {
     }
     if (best == kNoTensor) return false;
     spilled_[best] = true;
-    placements_[best].region = 1;
-    blocks_.clear();
     return true;
 }
 
-std::optional<Order> Planner::attempt(std::uint64_t limit, Shortage& shortage) {
+std::optional<Order> Planner::attempt(std::uint64_t limit, unsigned states, Shortage& shortage) {
     const auto count = static_cast<std::uint32_t>(n_.steps.size());
     struct Best {
         std::uint64_t cycles = UINT64_MAX;
-        std::uint32_t begin = 0;
-        std::uint32_t rows = 0;
+        std::uint32_t begin = 0, rows = 0;
+        unsigned before = kInSram;
     };
-    std::vector<Best> best(count + 1);
-    best[0].cycles = 0;
+    std::vector<std::array<Best, 2>> best(count + 1);
+    best[0][kInSram].cycles = 0;
     // Steps that cannot run whole are what groups are for.
     std::vector<bool> tight(count);
-    std::vector<std::optional<Group>> whole(count);
     std::vector<Shortage> lack(count);
-    for (std::uint32_t i = 0; i < count; ++i) {
-        whole[i] = evaluate(i, i + 1, 0, limit, &lack[i]);
-        tight[i] = !whole[i] || n_.steps[i].op.kind == npu::OpKind::Dma;
-    }
+    for (std::uint32_t i = 0; i < count; ++i)
+        tight[i] = !evaluate(i, i + 1, 0, kInSram, kInSram, limit, &lack[i]) || n_.steps[i].op.kind == npu::OpKind::Dma;
     // What the steps take alone, stripes or not: a group can hardly take less.
     std::vector<std::uint64_t> alone(count + 1);
     for (std::uint32_t i = 0; i < count; ++i) {
         const std::uint64_t cycles =
-            n_.steps[i].op.kind == npu::OpKind::Dma ? 0 : stripe_block(i, n_.steps[i].ofm.height, true).inner_cycles;
+            n_.steps[i].op.kind == npu::OpKind::Dma
+                ? 0
+                : stripe_block(i, n_.steps[i].ofm.height, true, away(i, spilled_)).inner_cycles;
         alone[i + 1] = alone[i] + cycles - cycles / 50;
     }
+    const auto improve = [&](Best& to, const Best& from, std::uint32_t begin, unsigned before, std::uint32_t rows,
+                             const Cost& cost) {
+        // Stripes cost something that the estimate does not see: waits and short runs of blocks.
+        const std::uint64_t cycles = from.cycles + cost.cycles + (rows == 0 ? 0 : cost.stripes * 20);
+        if (cycles < to.cycles) to = {cycles, begin, rows, before};
+    };
     const std::uint32_t longest = count > kManySteps ? kLongestGroup / 2 : kLongestGroup;
     for (std::uint32_t end = 1; end <= count; ++end) {
-        Best& to = best[end];
         bool worth = false;
         for (std::uint32_t length = 1; length <= std::min(end, longest); ++length) {
             const std::uint32_t begin = end - length;
             if (length > 1 && (!steps_[begin].stripes || !steps_[end - 1].stripes)) break;
             worth = worth || tight[begin];
-            if (best[begin].cycles == UINT64_MAX) continue;
-            if (length == 1) {
-                if (whole[begin] && best[begin].cycles + whole[begin]->cycles < to.cycles)
-                    to = {best[begin].cycles + whole[begin]->cycles, begin, 0};
-                continue;
-            }
-            if (!worth || best[begin].cycles + (alone[end] - alone[begin]) >= to.cycles) continue;
-            const std::uint32_t height = n_.steps[end - 1].ofm.height;
-            for (const std::uint32_t rows : kRowChoices) {
-                if (rows >= height) break;
-                const auto g = evaluate(begin, end, rows, limit, &lack[begin]);
-                if (!g) break;  // more rows take no less memory
-                // Stripes cost something that the estimate does not see: waits and short runs of blocks.
-                const std::uint64_t cycles = best[begin].cycles + g->cycles + g->stripes.size() * 20;
-                if (cycles < to.cycles) to = {cycles, begin, rows};
-            }
-        }
-        if (to.cycles == UINT64_MAX) {
-            // Perhaps a longer group bridges it; remember the first that nothing ends at.
-            continue;
+            if (length > 1 && !worth) continue;
+            const bool same = linked(begin, end);
+            for (unsigned before = 0; before < states; ++before)
+                for (unsigned behind = 0; behind < (end == count ? 1 : states); ++behind) {
+                    const Best& from = best[begin][before];
+                    Best& to = best[end][behind];
+                    if (from.cycles == UINT64_MAX || (same && before != behind)) continue;
+                    if (length == 1) {
+                        Shortage* why = before + behind == 0 ? &lack[begin] : nullptr;
+                        if (const auto cost = evaluate(begin, end, 0, before, behind, limit, why))
+                            improve(to, from, begin, before, 0, *cost);
+                        continue;
+                    }
+                    const std::uint32_t height = n_.steps[end - 1].ofm.height;
+                    for (const std::uint32_t rows : kRowChoices) {
+                        if (rows >= height || from.cycles + (alone[end] - alone[begin]) >= to.cycles) break;
+                        const auto cost = evaluate(begin, end, rows, before, behind, limit, &lack[begin]);
+                        if (!cost) break;  // more rows take no less memory
+                        if (cost->stripes != 0) improve(to, from, begin, before, rows, *cost);
+                    }
+                }
         }
     }
-    if (best[count].cycles == UINT64_MAX) {
+    if (best[count][kInSram].cycles == UINT64_MAX) {
+        const auto reached = [&](std::uint32_t i) {
+            return best[i][kInSram].cycles != UINT64_MAX || best[i][kInArena].cycles != UINT64_MAX;
+        };
         for (std::uint32_t i = 0; i < count; ++i)
-            if (best[i].cycles != UINT64_MAX && best[i + 1].cycles == UINT64_MAX) {
+            if (reached(i) && !reached(i + 1)) {
                 shortage = lack[i];
                 shortage.step = i;
                 if (shortage.required == 0) shortage.required = limit + 1;
@@ -345,19 +302,37 @@ std::optional<Order> Planner::attempt(std::uint64_t limit, Shortage& shortage) {
         return std::nullopt;
     }
     Order order;
+    order.spilled = spilled_;
+    unsigned behind = kInSram;
     for (std::uint32_t end = count; end > 0;) {
-        const Best& b = best[end];
-        order.groups.push_back(*evaluate(b.begin, end, b.rows, limit, nullptr));
+        const Best& b = best[end][behind];
+        Group g{b.begin, end, b.rows, {}, {}, {}};
+        if (b.rows == 0) {
+            g.stripes.push_back({b.begin, 0, n_.steps[b.begin].ofm.height});
+        } else {
+            Shape exact;
+            Simulation(*this, b.begin, end, b.rows).run(exact, &g.stripes);
+            for (const auto& [t, kept] : exact.rings)
+                if (kept < n_.tensors[t].height) g.rings.emplace_back(t, kept);
+            g.buffered = std::move(exact.buffered);
+        }
+        order.groups.push_back(std::move(g));
+        if (b.before == kInArena)
+            for (const TensorId t : waiting_[b.begin])
+                if (tensors_[t].movable) order.spilled[t] = true;
+        behind = b.before;
         end = b.begin;
     }
     std::reverse(order.groups.begin(), order.groups.end());
-    order.spilled = spilled_;
     return order;
 }
 
 std::optional<Order> Planner::search(std::uint64_t limit, Shortage& shortage) {
+    spilled_.assign(n_.tensors.size(), false);
+    if (auto order = attempt(limit, 1, shortage)) return order;
+    if (target_.mode != MemoryMode::DedicatedSram) return std::nullopt;
     for (;;) {
-        auto order = attempt(limit, shortage);
+        auto order = attempt(limit, 2, shortage);
         if (order) return order;
         if (!spill_one(shortage.step)) return std::nullopt;
     }

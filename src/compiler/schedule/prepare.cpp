@@ -20,13 +20,13 @@ bool same_extent(const View& a, const View& b) {
 
 // A step that does nothing but look up a table: MAX with the least number of the type.
 bool only_looks_up(const Step& s) {
-    return s.table != nullptr && s.op.kind == npu::OpKind::Max && s.op.ifm2_is_scalar && s.op.ifm.type.bytes == 1 &&
-           s.op.ifm2_scalar == s.op.ifm.type.min() && s.op.ofm.type.bytes == 1;
+    return s.table != nullptr && s.op.kind == npu::OpKind::Max && s.op.ifm2_is_scalar && s.op.ifm.type.bytes <= 2 &&
+           s.op.ifm2_scalar == s.op.ifm.type.min() && s.op.ofm.type.bytes == s.op.ifm.type.bytes;
 }
 
-// Can the step's output pass through a table of 256 bytes?
+// Can the step's output pass through a table of 256 bytes, or of 512 points?
 bool can_look_up(const Step& s) {
-    return s.table == nullptr && s.op.ofm.type.bytes == 1 && s.op.activation.clip_range == 0;
+    return s.table == nullptr && s.op.ofm.type.bytes <= 2 && s.op.activation.clip_range == 0;
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ void fuse_tables(Network& n) {
         Step& p = n.steps[writer[t]];
         if (gone[writer[t]] || !can_look_up(p) || !is_whole(n.tensors[t], p.ofm) || !is_whole(n.tensors[t], s.ifm))
             continue;
-        if (p.op.ofm.type.is_signed != s.op.ofm.type.is_signed) continue;
+        if (p.op.ofm.type.is_signed != s.op.ofm.type.is_signed || p.op.ofm.type.bytes != s.op.ofm.type.bytes) continue;
         if (same_extent(p.ofm, s.ofm)) {
             const std::int32_t zero = p.ofm.zero_point;
             p.ofm = s.ofm;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -91,20 +92,49 @@ class Constants {
     std::map<std::vector<std::uint8_t>, std::uint64_t> known_;
 };
 
+// What plans are compared by.
+struct Merit {
+    std::uint64_t cycles = 0, fast_bytes = 0, arena_bytes = 0;
+    std::size_t operations = 0;
+};
+
+// Time first. A little of it may go for less memory: next to nothing where the limit was given, for that much may be
+// used; where there is none, 4 % for half of it.
+bool better(const Merit& a, const Merit& b, const Target& target) {
+    constexpr std::uint64_t kNegligible = 300;  // one part in so many
+    constexpr double kPrice = 0.06;
+    const bool more = a.arena_bytes > b.arena_bytes || a.operations > b.operations * 2;
+    if (target.sram_bytes >= kUnlimited) {
+        const auto cost = [](const Merit& m) {
+            return static_cast<double>(m.cycles) * std::pow(static_cast<double>(m.fast_bytes) + 1, kPrice);
+        };
+        // What moves to DRAM, or takes many more operations, is no saving.
+        return cost(a) < cost(b) && (!more || a.cycles < b.cycles);
+    }
+    if (a.cycles + a.cycles / kNegligible < b.cycles) return true;
+    return a.fast_bytes < b.fast_bytes && !more && a.cycles <= b.cycles + b.cycles / kNegligible;
+}
+
 // Everything after the preparation, for one limit of SRAM.
 class Scheduler {
   public:
     Scheduler(Plan& plan, const Target& target, BlockChooser& chooser, FilterEncoder& encoder, const Judge& judge)
-        : plan_(plan), n_(plan.network), target_(target), chooser_(chooser), judge_(judge), encoder_(encoder) {}
+        : plan_(plan),
+          n_(plan.network),
+          target_(target),
+          chooser_(chooser),
+          judge_(judge),
+          encoder_(encoder),
+          planner_(n_, target_, chooser_, regions()) {}
 
-    /// Returns the plan's cycles.
-    host::Result<std::uint64_t> run() {
+    host::Result<Merit> run() {
         // A tighter limit sometimes gives the better order, for the search reckons and the judge knows; and memory that
         // hardly saves time is not worth having. So: less and less, until it costs.
         std::optional<Solution> best;
-        constexpr std::uint64_t kNegligible = 300, kCostly = 30;  // one part in so many
+        const std::uint64_t costly = target_.sram_bytes >= kUnlimited ? 12 : 30;  // one part in so many
+        std::uint64_t fastest = UINT64_MAX;
         // Each limit is a search of its own; a network of thousands of steps has one.
-        const std::size_t most_limits = std::clamp<std::size_t>(500 / (n_.steps.size() + 1), 1, 8);
+        const std::size_t most_limits = std::clamp<std::size_t>(4000 / (n_.steps.size() + 1), 1, 8);
         std::uint64_t limit = target_.sram_bytes;
         for (unsigned i = 0; i < most_limits; ++i) {
             auto found = solve(limit, i == 0 ? kAttempts : 2);
@@ -113,19 +143,18 @@ class Scheduler {
                 break;
             }
             const std::uint64_t used = found->fast_bytes, cycles = found->cycles;
-            const bool better = !best || cycles + cycles / kNegligible < best->cycles ||
-                                (used < best->fast_bytes && cycles <= best->cycles + best->cycles / kNegligible &&
-                                 found->operations <= best->operations * 3 / 2);
-            if (better) best = std::move(*found);
-            if (cycles > best->cycles + best->cycles / kCostly || used <= kLeastLimit) break;
+            fastest = std::min(fastest, cycles);
+            const bool slow = cycles > fastest + fastest / costly;
+            if (!best || (!slow && better(found->merit(), best->merit(), target_))) best = std::move(*found);
+            if (slow || used <= kLeastLimit) break;
             limit = used * 3 / 4;
         }
         std::tie(plan_.tensors, plan_.filters, plan_.tables, plan_.actions, plan_.constants, plan_.arena_bytes,
                  plan_.fast_bytes, plan_.peak_step) = std::move(best->built);
         // Once more for as little as can be: what fitted was enough for the search.
         buffers_ = std::move(best->buffers);
-        allocate_tensors(0);
-        return best->cycles;
+        best->fast_bytes = allocate_tensors(0);
+        return best->merit();
     }
 
   private:
@@ -148,21 +177,21 @@ class Scheduler {
     };
     struct Solution {
         Built built;
-        std::uint64_t cycles = UINT64_MAX, fast_bytes = 0;
+        std::uint64_t cycles = UINT64_MAX, fast_bytes = 0, arena_bytes = 0;
         std::size_t operations = 0;
         std::map<std::uint32_t, WeightBuffer> buffers;
+        [[nodiscard]] Merit merit() const { return {cycles, fast_bytes, arena_bytes, operations}; }
     };
-    static constexpr unsigned kAttempts = 10;
+    static constexpr unsigned kAttempts = 10, kLoadAttempts = 4;
+    static constexpr std::uint64_t kSlack = 20;  // one part in so many that an allocation may take above the least
     static constexpr std::uint64_t kLeastLimit = 4096;
 
     // The best plan within `available` bytes of SRAM.
     host::Result<Solution> solve(std::uint64_t available, unsigned attempts) {
         std::uint64_t limit = available;
         for (unsigned attempt = 0; attempt < attempts; ++attempt) {
-            place_regions();
-            Planner planner(n_, target_, chooser_, plan_.tensors);
             Shortage shortage;
-            const std::optional<Order> order = planner.search(limit, shortage);
+            const std::optional<Order> order = planner_.search(limit, shortage);
             if (!order)
                 return host::failure(ErrorCode::OutOfResources,
                                      "{} bytes of SRAM are required, {} are available; most is needed at {}",
@@ -171,8 +200,15 @@ class Scheduler {
             Solution best;
             std::uint64_t over = UINT64_MAX;
             for (const Buffering buffering : {Buffering::Groups, Buffering::Gainful, Buffering::Large}) {
-                TRY(build(*order, planner, limit, buffering));
-                const std::uint64_t top = allocate_tensors(available);
+                // Buffers that fit by their sum may not fit by their places: then fewer, later ones.
+                std::uint64_t loads_limit = limit;
+                std::uint64_t top = 0;
+                for (unsigned i = 0; i < kLoadAttempts; ++i) {
+                    TRY(build(*order, loads_limit, buffering));
+                    top = allocate_tensors(available);
+                    if (top <= available || buffering == Buffering::Groups) break;
+                    loads_limit -= std::min(loads_limit, std::max(top - available, limit / 50));
+                }
                 if (top > available) {
                     over = std::min(over, top - available);
                     continue;
@@ -181,7 +217,11 @@ class Scheduler {
                 if (cycles >= best.cycles) continue;
                 best = {Built{plan_.tensors, plan_.filters, plan_.tables, plan_.actions, plan_.constants,
                               plan_.arena_bytes, plan_.fast_bytes, plan_.peak_step},
-                        cycles, top, plan_.actions.size(), buffers_};
+                        cycles,
+                        top,
+                        plan_.arena_bytes,
+                        plan_.actions.size(),
+                        buffers_};
             }
             if (best.cycles != UINT64_MAX) return best;
             // The sum fits, the pieces do not: a little less, until they do.
@@ -191,15 +231,16 @@ class Scheduler {
                              available);
     }
 
-    void place_regions() {
-        plan_.tensors.assign(n_.tensors.size(), {});
+    [[nodiscard]] std::vector<Placement> regions() const {
+        std::vector<Placement> places(n_.tensors.size());
         for (std::size_t i = 0; i < n_.tensors.size(); ++i) {
             using Role = Tensor::Role;
             const Role role = n_.tensors[i].role;
-            plan_.tensors[i].region = role == Role::Constant   ? 0
-                                      : role == Role::Internal ? target_.fast_region()
-                                                               : std::uint8_t{1};
+            places[i].region = role == Role::Constant   ? 0
+                               : role == Role::Internal ? target_.fast_region()
+                                                        : std::uint8_t{1};
         }
+        return places;
     }
 
     [[nodiscard]] npu::Operation stripe_operation(const Stripe& stripe, bool buffered) const {
@@ -214,8 +255,8 @@ class Scheduler {
         return op;
     }
 
-    host::Result<void> build(Order order, Planner& planner, std::uint64_t limit, Buffering buffering) {
-        place_regions();
+    host::Result<void> build(Order order, std::uint64_t limit, Buffering buffering) {
+        plan_.tensors = regions();
         plan_.actions.clear();
         plan_.constants.clear();
         for (std::size_t t = 0; t < n_.tensors.size(); ++t)
@@ -238,7 +279,7 @@ class Scheduler {
         };
         place_constants(order);
         stripes();
-        if (buffer_more(order, planner, limit, buffering)) {
+        if (buffer_more(order, limit, buffering)) {
             place_constants(order);
             stripes();
         }
@@ -278,7 +319,7 @@ class Scheduler {
     }
 
     // Weights of steps that run whole: those that take longer read from DRAM as they are needed, or all of some size.
-    bool buffer_more(Order& order, Planner& planner, std::uint64_t limit, Buffering buffering) {
+    bool buffer_more(Order& order, std::uint64_t limit, Buffering buffering) {
         if (!target_.constants_in_dram() || buffering == Buffering::Groups) return false;
         std::vector<std::uint64_t> profile = sram_profile();
         for (const Load& l : loads_)
@@ -290,8 +331,9 @@ class Scheduler {
             const std::uint32_t step = g.begin;
             if (g.rows != 0 || !n_.steps[step].filter) continue;
             const std::uint32_t rows = n_.steps[step].ofm.height;
-            const std::uint64_t direct = planner.stripe_block(step, rows, false).inner_cycles,
-                                buffered = planner.stripe_block(step, rows, true).inner_cycles;
+            const unsigned away = planner_.away(step, order.spilled);
+            const std::uint64_t direct = planner_.stripe_block(step, rows, false, away).inner_cycles,
+                                buffered = planner_.stripe_block(step, rows, true, away).inner_cycles;
             const std::uint64_t bytes = (plan_.filters[step].bytes.size() + 15) / 16 * 16;
             constexpr std::uint64_t kWorth = 300, kLarge = 4096;
             const bool gains = direct > buffered + kWorth;
@@ -517,7 +559,8 @@ class Scheduler {
                     here.push_back(life);
                     groups.push_back(begin);
                 }
-            const std::uint64_t top = allocate(here, fast ? enough : 0);
+            const std::uint64_t tight = peak_of(here).bytes;
+            const std::uint64_t top = allocate(here, fast ? std::min(enough, tight + tight / kSlack) : 0);
             for (std::size_t i = 0; i < tensors_here; ++i) plan_.tensors[which[i]].address = here[i].address;
             for (std::size_t i = 0; i < groups.size(); ++i) place_buffer(groups[i], here[tensors_here + i].address);
             (region == 1 ? plan_.arena_bytes : plan_.fast_bytes) = top;
@@ -543,6 +586,7 @@ class Scheduler {
     BlockChooser& chooser_;
     const Judge& judge_;
     FilterEncoder& encoder_;
+    Planner planner_;
     std::vector<Block> blocks_;
     std::map<std::uint32_t, WeightBuffer> buffers_;  // by first step of the group
     std::vector<Load> loads_;
@@ -559,14 +603,16 @@ host::Result<Plan> schedule(Network network, const Target& target, const Judge& 
     choose_layouts(network);
     Plan best;
     best.network = network;
-    TRY_ASSIGN(const std::uint64_t cycles, Scheduler(best, target, chooser, encoder, judge).run());
+    TRY_ASSIGN(const Merit whole, Scheduler(best, target, chooser, encoder, judge).run());
     // Large filters in slices, so that a part of them can be fetched while other work runs.
     if (target.optimize == Optimize::Speed && target.constants_in_dram() && slice_filters(network)) {
         Plan sliced;
         sliced.network = std::move(network);
         const auto other = Scheduler(sliced, target, chooser, encoder, judge).run();
         constexpr std::uint64_t kWorth = 200;  // one part in so many
-        if (other && *other + cycles / kWorth < cycles) return sliced;
+        const bool unlimited = target.sram_bytes >= kUnlimited;
+        if (other && (unlimited ? better(*other, whole, target) : other->cycles + whole.cycles / kWorth < whole.cycles))
+            return sliced;
     }
     return best;
 }

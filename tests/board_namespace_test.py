@@ -142,6 +142,15 @@ def ports_reach_the_users_machine():
              "setsid python3 -m http.server --bind 127.0.0.1 8000 >/dev/null 2>&1 </dev/null &")
         text = wait_for(lambda: not refused() and fetch(), "web server")
         check(text.startswith(b"HTTP/1.0 200") and text.endswith(bytes(3000000)), f"{len(text)} bytes through the port")
+        # A second one while the board is up.
+        more = lib.talpa("board", "publish", "--name", "ports", "0:8000")
+        first, port = port, json.loads(lib.talpa("board", "status", "--name", "ports", "--json").stdout)["published"][1]["outside"]
+        check(more.returncode == 0 and f"Port {port} of this machine" in more.stdout, f"publish: {more.stdout}{more.stderr}")
+        equal(fetch()[-3:], bytes(3), "the second port")
+        again = lib.talpa("board", "publish", "--name", "ports", f"{port}:8000")
+        equal((again.returncode, again.stdout), (0, ""), "what is forwarded already stays")
+        other = lib.talpa("board", "publish", "--name", "ports", f"{first}:80")
+        check(other.returncode == 1 and "Address already in use" in other.stderr, f"a port of ours: {other.stderr}")
         taken = lib.talpa("board", "up", "--name", "other", "--publish", f"{port}:80")
         check(taken.returncode == 1 and "Address already in use" in taken.stderr, f"a port that is taken: {taken.stderr}")
         check("other" not in lib.talpa("board", "status").stdout, "the refused board leaves nothing")

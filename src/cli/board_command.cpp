@@ -136,6 +136,31 @@ host::Result<int> connect(const BoardCommandOptions& o) {
     return host::kExitSuccess;
 }
 
+/// A port that is forwarded already, in the same way, is no error: `topo deploy` asks each time.
+host::Result<int> publish(const BoardCommandOptions& o) {
+    TRY_ASSIGN(auto record, enterable(o));
+    for (const std::string& text : o.publish) {
+        TRY_ASSIGN(const auto wanted, board::parse_published(text));
+        if (wanted.outside != 0 && std::any_of(record.published.begin(), record.published.end(), [&](const auto& port) {
+                return port.outside == wanted.outside && port.inside == wanted.inside;
+            }))
+            continue;
+        TRY_ASSIGN(const auto forwarder, board::Forwarder::listen(o.address, wanted));
+        const auto port = forwarder->port();
+        TRY_ASSIGN(const int socket, board::open_request(record.control_socket(),
+                                                         fmt::format("publish {}:{}", port.outside, port.inside)));
+        char answer = 0;
+        const bool taken = board::send_descriptor(socket, forwarder->listener()) && ::read(socket, &answer, 1) == 1;
+        ::close(socket);
+        if (!taken)
+            return host::failure(ErrorCode::AccessFailed, "the board '{}' did not take the port {}", record.name, text);
+        record.published.push_back(port);
+        TRY(board::save(record));
+        fmt::print("Port {} of this machine is port {} of the board.\n", port.outside, port.inside);
+    }
+    return host::kExitSuccess;
+}
+
 host::Result<int> trace(const BoardCommandOptions& o) {
     TRY_ASSIGN(const auto record, running(o));
     std::string request = "trace";
@@ -317,6 +342,7 @@ host::Result<int> board_command(const std::string& subcommand, const BoardComman
     if (subcommand == "gdb") return gdb(options);
     if (subcommand == "trace") return trace(options);
     if (subcommand == "connect") return connect(options);
+    if (subcommand == "publish") return publish(options);
     if (subcommand == "ssh-config") return ssh_config(options);
     if (subcommand == "status") return status(options);
     if (subcommand == "logs") return logs(options);

@@ -28,6 +28,12 @@ constexpr const char* kSshFooter = R"(Examples:
   talpa board ssh-config >> ~/.ssh/config
   talpa board ssh-config > board.ssh && ssh -F board.ssh board uname -n)";
 
+constexpr const char* kPublishFooter = R"(Examples:
+  talpa board publish 3001
+  talpa board publish --name demo 8080:80
+
+What is forwarded already stays as it is. `topo deploy --target board://NAME` does this for the ports of its project.)";
+
 constexpr const char* kStatusFooter = R"(Examples:
   talpa board status
   talpa board status --name board --json
@@ -72,7 +78,8 @@ void add_selection(CLI::App* command, BoardCommandOptions& o) {
 }  // namespace
 
 void add_board(CLI::App& app, BoardCommandOptions& o) {
-    CLI::App* board = app.add_subcommand("board", "A virtual i.MX 93: up, exec, shell, status, logs, ssh-config, down");
+    CLI::App* board =
+        app.add_subcommand("board", "A virtual i.MX 93: up, exec, shell, status, logs, publish, ssh-config, down");
     board->require_subcommand(1);
     board->footer("Help on one of them: talpa board SUBCOMMAND --help");
 
@@ -126,6 +133,14 @@ void add_board(CLI::App& app, BoardCommandOptions& o) {
     add_selection(connect, o);
     connect->add_option("PORT", o.port, "Port")->type_name("PORT")->required()->check(CLI::Range(1u, 65535u));
     connect->footer("Example:\n  ssh -o 'ProxyCommand talpa board connect 22' root@board");
+
+    CLI::App* publish = board->add_subcommand("publish", "Forward ports of this machine to a board that is up");
+    add_selection(publish, o);
+    publish->add_option("PORT", o.publish, "PORT[:BOARDPORT]; 0:BOARDPORT takes any free one")
+        ->type_name("PORT[:BOARDPORT]")
+        ->required();
+    publish->add_option("--address", o.address, "Where they listen (default: 127.0.0.1)")->type_name("IP");
+    publish->footer(kPublishFooter);
 
     CLI::App* status = board->add_subcommand("status", "Show the boards and what runs on them");
     add_selection(status, o);

@@ -1,6 +1,7 @@
 #include "board/host/control.h"
 
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -96,6 +97,42 @@ void ControlServer::answer(int fd) {
     ::close(fd);
     std::erase(open_, fd);
     idle_.notify_all();
+}
+
+bool send_descriptor(int socket, int fd) {
+    char byte = '+';
+    iovec data{&byte, 1};
+    alignas(cmsghdr) char space[CMSG_SPACE(sizeof fd)] = {};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = space;
+    message.msg_controllen = sizeof space;
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof fd);
+    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    return ::sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
+}
+
+int receive_descriptor(int socket) {
+    char byte = 0;
+    iovec data{&byte, 1};
+    int fd = -1;
+    alignas(cmsghdr) char space[CMSG_SPACE(sizeof fd)] = {};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = space;
+    message.msg_controllen = sizeof space;
+    if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1) return -1;
+    const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    if (header == nullptr || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
+        header->cmsg_len != CMSG_LEN(sizeof fd))
+        return -1;
+    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    return fd;
 }
 
 host::Result<int> open_request(const std::filesystem::path& socket, const std::string& request) {

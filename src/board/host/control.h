@@ -57,6 +57,10 @@ class ControlServer {
     std::thread accepting_;
 };
 
+/// An open file to the other end of a connection, or from it (-1: none came).
+[[nodiscard]] bool send_descriptor(int socket, int fd);
+[[nodiscard]] int receive_descriptor(int socket);
+
 /// Connects and sends `request`; the socket on which the answer comes. NotFound when nobody listens.
 [[nodiscard]] host::Result<int> open_request(const std::filesystem::path& socket, const std::string& request);
 /// Sends `request`; `received` gets the answer piece by piece. NotFound when nobody listens.

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <thread>
 
 #include "base/host/file.h"
@@ -229,6 +230,20 @@ host::Result<void> live(const BoardOptions& options, const BoardRecord& record, 
         if (machine != nullptr) gdb::serve(*machine, reply.fd());
     });
 #endif
+    // Whoever asks has made the listening socket, in the namespace that it shall be reached from.
+    std::mutex publishing;
+    control.on("publish", [&](const auto& words, ControlReply& reply) {
+        const auto port = parse_published(words.size() > 1 ? words[1] : "");
+        const int listener = receive_descriptor(reply.fd());
+        if (!port || listener < 0 || !record.root.empty()) {
+            if (listener >= 0) ::close(listener);
+            return;
+        }
+        const std::lock_guard lock(publishing);
+        outside.forwarders.push_back(Forwarder::adopt(listener, *port));
+        outside.forwarders.back()->serve();
+        (void)reply.send("published\n");
+    });
     control.on("down", [&](const auto&, ControlReply& reply) {
         (void)reply.send("ending\n");
         end.end();

@@ -173,6 +173,18 @@ host::Result<std::unique_ptr<Forwarder>> Forwarder::listen(const std::string& ad
     return forwarder;
 }
 
+std::unique_ptr<Forwarder> Forwarder::adopt(int listener, PublishedPort port) {
+    auto state = std::make_shared<State>();
+    state->listener = listener;
+    state->stop = ::eventfd(0, EFD_CLOEXEC);
+    state->port = port;
+    return std::unique_ptr<Forwarder>(new Forwarder(std::move(state)));
+}
+
+int Forwarder::listener() const {
+    return state_->listener;
+}
+
 PublishedPort Forwarder::port() const {
     return state_->port;
 }

@@ -28,6 +28,8 @@ class Forwarder {
     /// Listens at address:port.outside, in the network namespace that this thread is in. Before `serve` clients wait.
     [[nodiscard]] static host::Result<std::unique_ptr<Forwarder>> listen(const std::string& address,
                                                                          PublishedPort port);
+    /// The same with a socket that listens already, of whatever network namespace; it is the forwarder's from now on.
+    [[nodiscard]] static std::unique_ptr<Forwarder> adopt(int listener, PublishedPort port);
     /// Ends all connections.
     ~Forwarder();
     Forwarder(const Forwarder&) = delete;
@@ -40,6 +42,7 @@ class Forwarder {
     void serve(Connect connect);
     /// With the port that was chosen.
     [[nodiscard]] PublishedPort port() const;
+    [[nodiscard]] int listener() const;
     /// After a fork, in the process that does not serve.
     void abandon();
 

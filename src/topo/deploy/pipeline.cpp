@@ -98,6 +98,16 @@ std::string host_of(const Destination& destination, const Target& target) {
     return name ? *name : destination.host;
 }
 
+// Where a virtual board's pages can be seen; without that the address that the project prints would be nobody's.
+void publish_ports(const Target& target, const std::vector<Desired>& containers) {
+    std::vector<std::uint16_t> ports;
+    for (const Desired& d : containers)
+        for (const Port& port : d.ports)
+            if (port.published != 0 && port.protocol == "tcp") ports.push_back(port.published);
+    if (const auto done = publish_board_ports(target.destination(), ports); !done)
+        warn(fmt::format("{} ({})", done.error().message, done.error().hint));
+}
+
 // Bind mounts whose source is not there: Compose makes a folder, Podman would refuse.
 host::Result<void> make_bind_sources(const Project& project, const Engine& engine) {
     std::vector<std::string> paths;
@@ -197,6 +207,7 @@ host::Result<Project> deploy(const DeployOptions& options, const Target& target,
     TRY(apply(prepared.engine, plan, options.apply,
               [&](const std::string& name, std::string_view what) { events.container(name, what); }));
     if (const auto written = write_record(target, project.name, record); !written) warn(written.error().message);
+    publish_ports(target, record.containers);
     return project;
 }
 
@@ -224,6 +235,7 @@ host::Result<void> rollback(const Project& project, const Engine& engine, const 
     TRY(apply(engine, plan, options,
               [&](const std::string& name, std::string_view what) { events.container(name, what); }));
     for (const Desired& d : back.containers) (void)engine.tag(d.image_id, d.image);
+    publish_ports(engine.target(), back.containers);
     return write_record(engine.target(), project.name, *records.previous);
 }
 

@@ -40,6 +40,14 @@ std::vector<std::string> configuration_words(const Destination& destination) {
     return words;
 }
 
+// The program that came with us, else the one on PATH.
+std::string talpa_program() {
+    std::error_code ignored;
+    const std::filesystem::path beside =
+        std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "talpa";
+    return std::filesystem::exists(beside, ignored) ? beside.string() : "talpa";
+}
+
 }  // namespace
 
 std::string control_folder() {
@@ -107,11 +115,7 @@ std::vector<std::string> Target::ssh_words(const std::vector<std::string>& extra
 
 host::Result<void> bring_up_board(const Destination& destination) {
     if (!destination.board) return {};
-    // The program that came with us, else the one on PATH.
-    std::error_code ignored;
-    const std::filesystem::path beside =
-        std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "talpa";
-    const std::string talpa = std::filesystem::exists(beside, ignored) ? beside.string() : "talpa";
+    const std::string talpa = talpa_program();
     const Command ask{.argv = {talpa, "board", "ssh-config", "--name", destination.host},
                       .timeout = Milliseconds(20'000)};
     TRY_ASSIGN(Outcome answer, capture(ask));
@@ -129,6 +133,20 @@ host::Result<void> bring_up_board(const Destination& destination) {
         return host::failure(ErrorCode::AccessFailed, "the board \"{}\" cannot be reached by ssh: {}", destination.host,
                              printable(trimmed(answer.err), LineEnds::Replace));
     return host::write_text(board_configuration(destination), answer.out);
+}
+
+host::Result<void> publish_board_ports(const Destination& destination, const std::vector<std::uint16_t>& ports) {
+    if (!destination.board || ports.empty()) return {};
+    Command command{.argv = {talpa_program(), "board", "publish", "--name", destination.host},
+                    .timeout = Milliseconds(20'000)};
+    for (const std::uint16_t port : ports) command.argv.push_back(std::to_string(port));
+    TRY_ASSIGN(const Outcome done, capture(command));
+    if (done.ok()) return {};
+    return std::unexpected(
+        host::Error(ErrorCode::AccessFailed,
+                    fmt::format("the ports of the board \"{}\" are not forwarded to this machine: {}", destination.host,
+                                printable(trimmed(done.err), LineEnds::Replace)),
+                    fmt::format("talpa board publish --name {} PORT:{}", destination.host, ports.front())));
 }
 
 host::Result<void> Target::connect() const {
@@ -206,6 +224,7 @@ host::Result<std::vector<std::pair<std::string, std::string>>> Target::ssh_confi
 
 host::Result<std::string> Target::host_name() const {
     if (is_local()) return destination_.host;
+    if (destination_.board) return "127.0.0.1";
     TRY_ASSIGN(const auto all, ssh_configuration());
     for (const auto& [key, value] : all)
         if (key == "hostname") return value;

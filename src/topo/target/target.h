@@ -43,7 +43,8 @@ class Target {
     [[nodiscard]] host::Result<Outcome> capture(const std::vector<std::string>& argv,
                                                 Milliseconds timeout = Milliseconds(0), std::string input = {}) const;
 
-    /// The host name that the SSH configuration gives (`ssh -G`); of this machine the given text.
+    /// The host name that the SSH configuration gives (`ssh -G`); of this machine the given text; of a virtual board
+    /// 127.0.0.1, where its ports are forwarded.
     [[nodiscard]] host::Result<std::string> host_name() const;
     /// All of `ssh -G`: keyword (lower case) and value.
     [[nodiscard]] host::Result<std::vector<std::pair<std::string, std::string>>> ssh_configuration() const;
@@ -69,6 +70,11 @@ inline constexpr std::string_view kStartMarker = "__TOPO_COMMAND_START__";
 /// For board://NAME: brings the board up with `talpa` if it is not, and has its SSH configuration written to where
 /// Target looks for it. Others: nothing.
 [[nodiscard]] host::Result<void> bring_up_board(const Destination& destination);
+
+/// Ports of a board://NAME that shall be reached on this machine, where the board's pages then are: 127.0.0.1. What is
+/// forwarded already stays. Others: nothing.
+[[nodiscard]] host::Result<void> publish_board_ports(const Destination& destination,
+                                                     const std::vector<std::uint16_t>& ports);
 
 /// A folder for control sockets whose path is short enough whatever HOME is: $XDG_RUNTIME_DIR/topo, else /tmp/topo-UID,
 /// 0700 and ours. Empty if there is none to be had (then without multiplexing).

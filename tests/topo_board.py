@@ -153,6 +153,21 @@ class Board:
             self.process.wait()
 
 
+DOCKERD = ("dockerd --data-root {folder}/docker --exec-root {folder}/exec --pidfile /run/docker.pid --host unix:///run/docker.sock {options} "
+           "> {folder}/dockerd.log 2>&1 < /dev/null")
+
+
+def start_docker(run, folder, *options):
+    """A dockerd of our own, by what runs scripts on that machine; its data on a real disk. Ends with the namespace."""
+    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+    run(f"setsid {DOCKERD.format(folder=folder, options=' '.join(options))} &")
+    for _ in range(600):
+        if run("docker info >/dev/null 2>&1 && echo up || true").strip() == "up":
+            return
+        time.sleep(0.1)
+    raise SystemExit(f"dockerd did not come up:\n{(pathlib.Path(folder) / 'dockerd.log').read_text()[-3000:]}")
+
+
 def topo(*words, env=None, cwd=None, timeout=600, stdin=None):  # the limit is for a hang, not for a busy machine
     ran = subprocess.run([str(TOPO), *map(str, words)], capture_output=True, text=True, env={**os.environ, "HOME": "/root", **(env or {})}, cwd=cwd, timeout=timeout,
                          input=stdin)

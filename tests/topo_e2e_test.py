@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""topo against a real sshd and real Podman, offline: health, deploy, ps, logs, an unchanged deploy, a changed one, a sick one that
-is rolled back, rollback, stop, down; with firmware through a stand-in runtime."""
+"""topo against a real sshd and real engines, offline: health, deploy, ps, logs, an unchanged deploy, a changed one, a sick one that
+is rolled back, rollback, stop, down; with firmware through a stand-in runtime.
+
+  topo_e2e_test.py [podman|docker]    the engine of both sides; Docker is Debian's 20.10 on the target, driven by the client that
+                                      comes first in PATH and then, where there is another, by Debian's own"""
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import urllib.request
 
-from topo_board import Board, Checks, PORT, build_web, clean, need_root, private_machine, scratch_folder, sh, topo
+from topo_board import Board, Checks, PORT, build_web, clean, need_root, private_machine, scratch_folder, sh, start_docker, topo
 
+ENGINE = "docker" if "docker" in sys.argv else "podman"
 TARGET = f"root@127.0.0.1:{PORT}"
 COMPOSE = """# A web page, a firmware and what both are made of.
 services:
@@ -65,13 +70,13 @@ def page(port=3001):
 def check_deploy(check, board, project):
     ran = topo("health", "--target", TARGET)
     check.equal(ran.returncode, 0, "health")
-    for row in ("Connectivity: ✅", "Container Engine: ✅ (podman)", "Remoteproc Runtime: ✅ (remoteproc-runtime)", "Hardware Info: ✅ (lscpu)",
+    for row in ("Connectivity: ✅", f"Container Engine: ✅ ({ENGINE})", "Remoteproc Runtime: ✅ (remoteproc-runtime)", "Hardware Info: ✅ (lscpu)",
                 "Processing Domain Driver (remoteproc): ✅ (imx-rproc)"):
         check.has(ran.stdout, row, "health")
 
     plan = json.loads(topo("deploy", "--target", TARGET, "--plan", "--json", cwd=project).stdout)
     check.equal([(c["name"], c["action"]) for c in plan["containers"]], [("e2e-runner-1", "create"), ("e2e-web-1", "create")], "plan of a first deployment")
-    check.that(board.run("podman images -q").stdout == "", "a plan changes nothing")
+    check.that(board.run(f"{ENGINE} images -q").stdout == "", "a plan changes nothing")
 
     ran = topo("deploy", "--target", TARGET, cwd=project)
     check.equal(ran.returncode, 0, f"deploy: {ran.stdout}{ran.stderr}")
@@ -79,7 +84,9 @@ def check_deploy(check, board, project):
     check.that(-1 not in order and order == sorted(order), f"stages in order: {ran.stdout}")
     check.has(ran.stdout, f"page: http://127.0.0.1:3001 on ssh://{TARGET}", "success message")
     check.equal(page(), "v1 hello world", "the page")
-    images = board.run("podman images --format '{{.Repository}}'").stdout
+    if ENGINE == "docker":
+        check.has(ran.stdout + ran.stderr, "knows no annotations", "what Docker 20.10 cannot do is said")
+    images = board.run(f"{ENGINE} images --format '{{{{.Repository}}}}'").stdout
     check.that("e2e-web" in images and "e2e-files" not in images, f"artifact images stay here: {images}")
 
     ps = json.loads(topo("ps", "--target", TARGET, "-o", "json", cwd=project).stdout)["containers"]
@@ -88,26 +95,31 @@ def check_deploy(check, board, project):
     check.has(topo("ps", "--target", TARGET, cwd=project).stdout, "Container ID   Names", "ps, plain")
     logs = topo("logs", "--target", TARGET, "web", cwd=project).stdout
     check.has(logs, "serving hello world", "logs")
-    labels = json.loads(board.run("podman inspect e2e-web-1").stdout)[0]["Config"]["Labels"]
+    labels = json.loads(board.run(f"{ENGINE} inspect e2e-web-1").stdout)[0]["Config"]["Labels"]
     check.equal({k: labels.get(f"com.docker.compose.{k}") for k in ("project", "service", "container-number", "oneoff")},
                 {"project": "e2e", "service": "web", "container-number": "1", "oneoff": "False"}, "labels as Compose sets them")
 
 
 def check_changes(check, board, project):
-    first = board.run("podman inspect --format '{{.Id}}' e2e-web-1").stdout
+    first = board.run(f"{ENGINE} inspect --format '{{{{.Id}}}}' e2e-web-1").stdout
     ran = topo("deploy", "--target", TARGET, cwd=project)
     check.equal(ran.returncode, 0, f"unchanged: {ran.stderr}")
     check.has(ran.stdout, "e2e-web  Unchanged", "an unchanged image is not sent")
     check.has(ran.stdout, "e2e-web-1  Running", "an unchanged container stays")
-    check.equal(board.run("podman inspect --format '{{.Id}}' e2e-web-1").stdout, first, "the same container")
+    check.equal(board.run(f"{ENGINE} inspect --format '{{{{.Id}}}}' e2e-web-1").stdout, first, "the same container")
 
+    # Docker's other client builds with BuildKit where the newer one, without its plugin, cannot.
+    if ENGINE == "docker" and pathlib.Path("/usr/bin/docker").exists():
+        pathlib.Path("/usr/local/bin/docker").unlink(missing_ok=True)
+        ran = topo("deploy", "--target", TARGET, cwd=project)  # other builders make other images of the same files
+        check.equal(ran.returncode, 0, f"the other client: {ran.stdout}{ran.stderr}")
     build_web(project / "web", "v2")
     plan = topo("deploy", "--target", TARGET, cwd=project)
     check.equal(plan.returncode, 0, f"changed: {plan.stdout}{plan.stderr}")
     check.has(plan.stdout, "e2e-web-1  Recreated", "a changed container is replaced")
     check.has(plan.stdout, "e2e-runner-1  Running", "the other stays")
     check.equal(page(), "v2 hello world", "the new page")
-    check.that("topo-old" not in board.run("podman ps -a --format '{{.Names}}'").stdout, "nothing kept aside stays")
+    check.that("topo-old" not in board.run(f"{ENGINE} ps -a --format '{{{{.Names}}}}'").stdout, "nothing kept aside stays")
 
     # A deployment whose container dies: the old one runs again, and the error says what it printed.
     compose = project / "compose.yaml"
@@ -138,10 +150,23 @@ def check_end(check, board, project):
     check.has(ran.stdout, "e2e-web-1  Started", f"start again: {ran.stderr}")
     ran = topo("down", "--target", TARGET, "--volumes", cwd=project)
     check.equal(ran.returncode, 0, f"down: {ran.stderr}")
-    check.equal(board.run("podman ps -aq; podman volume ls -q; podman network ls -q --filter label=com.docker.compose.project").stdout, "", "nothing is left")
+    check.equal(board.run(f"{ENGINE} ps -aq; {ENGINE} volume ls -q; {ENGINE} network ls -q --filter label=com.docker.compose.project").stdout, "", "nothing is left")
+
+
+def engines(board, scratch):
+    """A stand-in for the runtime: whatever the image holds is run by an ordinary one, the annotation is in the bundle."""
+    board.run(f"printf '#!/bin/sh\\nexec {'runc' if ENGINE == 'docker' else 'crun'} \"$@\"\\n' > /usr/local/bin/remoteproc-runtime; "
+              "cp /usr/local/bin/remoteproc-runtime /usr/local/bin/containerd-shim-remoteproc-v1; chmod 755 /usr/local/bin/*remoteproc*")
+    if ENGINE == "docker":
+        # Both are in one network namespace: the host's side only builds.
+        start_docker(lambda script: sh(script, capture_output=True, text=True).stdout, scratch / "host" / "docker", "--bridge=none", "--iptables=false")
+        start_docker(lambda script: board.run(script).stdout, scratch / "board" / "docker", "--add-runtime io.containerd.remoteproc.v1=/usr/local/bin/remoteproc-runtime")
 
 
 def main():
+    if ENGINE == "docker" and not (shutil.which("dockerd", path="/usr/sbin:/usr/bin") and shutil.which("docker")):
+        print("skipped: dockerd is not installed (apt-get install docker.io)")
+        sys.exit(77)
     need_root()
     check = Checks()
     scratch = scratch_folder()
@@ -150,8 +175,7 @@ def main():
     board = Board(scratch / "board")
     try:
         board.authorize()
-        # A stand-in for the runtime: whatever the image holds is run by crun, the annotation is in the bundle.
-        board.run("printf '#!/bin/sh\\nexec crun \"$@\"\\n' > /usr/local/bin/remoteproc-runtime; cp /usr/local/bin/remoteproc-runtime /usr/local/bin/containerd-shim-remoteproc-v1; chmod 755 /usr/local/bin/*remoteproc*")
+        engines(board, scratch)
         project = scratch / "e2e"
         make_project(project)
         check_deploy(check, board, project)

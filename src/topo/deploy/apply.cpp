@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "topo/deploy/docker_create.h"
 #include "topo/deploy/health_gate.h"
 #include "topo/system/log.h"
 #include "topo/system/text.h"
@@ -97,6 +98,13 @@ class Applying {
                 return {};
         }
         made_.push_back(d.name);
+        if (needs_api(engine_.kind(), d)) {
+            if (auto done = run_through_api(engine_, d); !done) {
+                done.error().hint = advice_for(done.error().message);
+                return std::unexpected(std::move(done.error()).with_context("starting " + d.name));
+            }
+            return started(step);
+        }
         TRY_ASSIGN(const Outcome ran, engine_.run(d.words, kStart, Engine::Check::Nothing));
         if (!ran.ok()) {
             const std::string said = printable(trimmed(ran.err), LineEnds::Replace);
@@ -105,8 +113,12 @@ class Applying {
                                                              : fmt::format("starting {} failed (exit status {}): {}", d.name, ran.status, said),
                                                advice_for(said)));
         }
-        for (const auto& words : d.afterwards) TRY(engine_.run(words, kStart));
-        events_(d.name, step.act == Act::Create ? "Started" : "Recreated");
+        return started(step);
+    }
+
+    host::Result<void> started(const Step& step) {
+        for (const auto& words : step.desired.afterwards) TRY(engine_.run(words, kStart));
+        events_(step.desired.name, step.act == Act::Create ? "Started" : "Recreated");
         return {};
     }
 

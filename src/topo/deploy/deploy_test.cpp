@@ -7,7 +7,9 @@
 #include <fstream>
 
 #include "base/host/sha256.h"
+#include "base/host/json.h"
 #include "topo/deploy/apply.h"
+#include "topo/deploy/docker_create.h"
 #include "topo/deploy/build.h"
 #include "topo/deploy/image_archive.h"
 #include "topo/deploy/preflight.h"
@@ -110,6 +112,32 @@ TEST_F(Deploy, OldDockerTakesNoAnnotations) {
     facts.info.version = "28.2.2";
     words = shell_quoted(desired_containers(project, images_for(project), facts)->front().words);
     EXPECT_THAT(words, HasSubstr("--annotation remoteproc.name=imx-rproc"));
+}
+
+// docker's --health-cmd makes {"CMD-SHELL", text}, which an image without a shell cannot run.
+TEST_F(Deploy, DockerGetsHealthChecksThatAreListsThroughItsApi) {
+    const Project project = load(
+        "services:\n  a: {platform: linux/arm64, image: x, healthcheck: {test: [CMD, /c, \"a b\"]}}\n  b: {platform: "
+        "linux/arm64, image: x, healthcheck: {test: /c}}\n");
+    TargetFacts facts{.kind = EngineKind::Docker, .info = {}, .remoteproc_runtime = {}};
+    const auto desired = *desired_containers(project, images_for(project), facts);
+    EXPECT_TRUE(needs_api(EngineKind::Docker, desired[0]));
+    EXPECT_FALSE(needs_api(EngineKind::Podman, desired[0]));
+    EXPECT_FALSE(needs_api(EngineKind::Docker, desired[1]));
+    const auto body = create_body(
+        R"([{"Id": "0123456789abcdef", "Config": {"Hostname": "0123456789ab", "Image": "x", "Healthcheck": {"Test":
+            ["CMD-SHELL", "/c"], "Interval": 5}}, "HostConfig": {"Binds": ["v:/v"]}, "NetworkSettings": {"Networks":
+            {"n": {"Aliases": ["a", "0123456789ab"], "Gateway": "1.2.3.4"}}}}])",
+        desired[0].healthcheck->test);
+    ASSERT_TRUE(body);
+    EXPECT_EQ(host::Json::parse(*body), host::Json::parse(R"({"Image": "x", "Healthcheck": {"Test": ["CMD", "/c", "a b"],
+        "Interval": 5}, "HostConfig": {"Binds": ["v:/v"]}, "NetworkingConfig": {"EndpointsConfig": {"n": {"Aliases": ["a"]}}}})"));
+    for (const char* bad : {"", "[]", "{}", "[1]", R"([{"Config": 1, "HostConfig": {}}])", R"([{"Config": {}}])"})
+        EXPECT_FALSE(create_body(bad, {"CMD", "x"})) << bad;
+    EXPECT_TRUE(parse_create_answer("HTTP/1.1 201 Created\r\nA: b\r\n\r\n{\"Id\":\"1\"}"));
+    EXPECT_THAT(parse_create_answer("HTTP/1.1 409 Conflict\r\n\r\n2a\r\n{\"message\":\"in use\"}\r\n0\r\n").error().message,
+                HasSubstr("(status 409): in use"));
+    for (const char* bad : {"", "HTTP/1.1", "HTTP/1.1 ", "cannot connect"}) EXPECT_FALSE(parse_create_answer(bad)) << bad;
 }
 
 TEST_F(Deploy, FirmwareWithoutARuntimeIsRefused) {

@@ -41,7 +41,7 @@ Json json_of(const Desired& d) {
     one["afterwards"] = d.afterwards;
     for (const Port& port : d.ports)
         one["ports"].push_back({{"hostIp", port.host_ip}, {"published", port.published}, {"target", port.target}, {"protocol", port.protocol}});
-    if (d.healthcheck) one["healthcheck"] = {{"disabled", d.healthcheck->disabled}};
+    if (d.healthcheck) one["healthcheck"] = {{"disabled", d.healthcheck->disabled}, {"test", d.healthcheck->test}};
     return one;
 }
 
@@ -66,6 +66,7 @@ std::optional<Desired> desired_of(const Json& one) {
                                    .target = static_cast<std::uint16_t>(number_of(port, "target")), .protocol = text_of(port, "protocol"), .mark = {}});
     if (one.contains("healthcheck") && one["healthcheck"].is_object()) {
         d.healthcheck.emplace();
+        if (one["healthcheck"].contains("test")) d.healthcheck->test = texts_of(one["healthcheck"]["test"]);
         d.healthcheck->disabled = one["healthcheck"].contains("disabled") && one["healthcheck"]["disabled"] == true;
     }
     if (d.name.empty() || d.image_id.empty() || at <= 0 || static_cast<std::size_t>(at) >= d.words.size()) return std::nullopt;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "topo/deploy/docker_create.h"
 #include "topo/deploy/image_archive.h"
 #include "topo/deploy/preflight.h"
 #include "topo/deploy/record.h"
@@ -37,6 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         case 4:
             (void)parse_containers(EngineKind::Docker, text, text);
             (void)parse_images(text);
+            (void)create_body(text, {"CMD", "/check"});
             break;
         case 5:
             (void)parse_info(EngineKind::Docker, text);
@@ -52,6 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             bool found = false;
             (void)after_marker(text, found);
             (void)classify_ssh(text);
+            (void)parse_create_answer(text);
             break;
         }
     }

@@ -277,6 +277,7 @@ static host::Result<Outcome> capture_with(const Command& command, std::string_vi
     Outcome outcome;
     if (in.write) set_nonblocking(in.write.get());
     std::size_t written = 0;
+    Fd held;
     std::vector<Watched> all = {
         {&in.write, POLLOUT,
          [&] {
@@ -284,6 +285,7 @@ static host::Result<Outcome> capture_with(const Command& command, std::string_vi
              if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
              if (n > 0) written += static_cast<std::size_t>(n);
              if (sent) sent(written);
+             if (written == bytes.size() && command.input_stays_open) held = std::move(in.write);
              if (n < 0 || written == bytes.size()) in.write.reset();
          }},
         {&out.read, POLLIN, [&] { read_into(out.read, outcome.out, limit_bytes, outcome.cut); }},

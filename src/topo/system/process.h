@@ -22,7 +22,8 @@ struct Command {
     std::vector<std::pair<std::string, std::string>> environment{};  ///< on top of ours
     std::filesystem::path folder{};
     std::string input{};
-    Milliseconds timeout{0};  ///< 0: none
+    Milliseconds timeout{0};        ///< 0: none
+    bool input_stays_open = false;  ///< behind `input`, until its output ends
 };
 
 struct Outcome {

@@ -10,13 +10,15 @@ import sys
 import tempfile
 import time
 
+from talpa_test import SANITIZED
+
 BUILD = pathlib.Path(os.environ.get("TALPA_BUILD", "build/release")).resolve()
 SOURCE = pathlib.Path(os.environ.get("TALPA_SOURCE", ".")).resolve()
 TALPA = BUILD / "bin" / "talpa"
 FIRMWARE = SOURCE / "build/firmware/executorch_runner_cm33.elf"
 SKIP = 77
 # Sanitizers keep freed memory for a while, so that what a process holds says nothing.
-MEMORY_TELLS = "asan" not in BUILD.name
+MEMORY_TELLS = not SANITIZED
 
 
 def skip(why):

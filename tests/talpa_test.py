@@ -11,7 +11,7 @@ BUILD = pathlib.Path(os.environ.get("TALPA_BUILD", SOURCE / "build" / "release")
 TALPA = BUILD / "bin" / "talpa"
 GOLDEN = SOURCE / "tests" / "golden"
 REFERENCE = pathlib.Path(os.environ.get("TALPA_REFERENCE", SOURCE / ".." / "shared" / "reference"))
-SANITIZED = "asan" in BUILD.name
+SANITIZED = "TALPA_SANITIZED" in os.environ  # set by tests/CMakeLists.txt
 SKIPPED = 77
 
 

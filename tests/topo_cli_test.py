@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 
+from talpa_test import SANITIZED
 from topo_board import TOPO, Checks
 
 try:
@@ -20,7 +21,6 @@ except ImportError:
 
 SOURCE = pathlib.Path(os.environ.get("TALPA_SOURCE", pathlib.Path(__file__).parent.parent))
 SAMPLES = SOURCE / "tests" / "golden" / "topo"
-SANITIZED = "asan" in os.environ.get("TALPA_BUILD", "")
 
 
 def topo(*words, cwd=None, env=None, stdin=None):

@@ -236,7 +236,7 @@ TEST(MethodLoad, MissingTablesAreNamed) {
     for (const auto& [slot, name] :
          {std::pair{plan::values, "values"}, std::pair{plan::inputs, "inputs"}, std::pair{plan::outputs, "outputs"},
           std::pair{plan::chains, "chains"}, std::pair{plan::non_const_buffer_sizes, "non_const_buffer_sizes"}})
-        EXPECT_EQ(refused([slot = slot](MethodSpec& m) { m.omitted_slots = {slot}; }),
+        EXPECT_EQ(refused([slot](MethodSpec& m) { m.omitted_slots = {slot}; }),
                   std::string("method 'forward' has no ") + name);
     EXPECT_EQ(refused([](MethodSpec& m) { m.chains.clear(); }), "method 'forward' has no chain of instructions");
     EXPECT_EQ(refused([](MethodSpec& m) { m.omitted_slots = {plan::operators}; }),

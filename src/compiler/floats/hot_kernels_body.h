@@ -9,7 +9,8 @@ namespace talpa::compiler {
 /// `Rows`: rows of a tile, as many as the registers hold; the tag makes each instruction set's templates its own.
 template <typename Isa, int Rows>
 struct HotBody {
-    using Vector = float __attribute__((vector_size(64), aligned(4), may_alias));
+    /// At any float's address. (A typedef, since clang takes no alignment of a type in a `using`.)
+    typedef float Vector __attribute__((vector_size(64), aligned(4), may_alias));  // NOLINT(modernize-use-using)
 
     template <int R>
     static inline void tile(const float* a, std::size_t lda, std::size_t k, const float* panel, std::size_t width,

@@ -105,7 +105,7 @@ bool drop_privileges() {
     ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     ::syscall(SYS_capset, &header, none.data());
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || kArchitecture == 0) return false;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(TALPA_SANITIZED)
     return false;  // the sanitizers' run time calls what it likes
 #else
     static constexpr auto kFilter = make_filter();

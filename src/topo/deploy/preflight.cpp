@@ -143,10 +143,11 @@ std::vector<std::uint16_t> parse_listening(const std::string& text) {
             if (!field.empty()) fields.push_back(field);
         if (fields.size() < 4 || fields[3] != "0A") continue;
         const std::size_t colon = fields[1].rfind(':');
+        if (colon == std::string::npos) continue;
         unsigned port = 0;
         const char* from = fields[1].data() + colon + 1;
         const char* to = fields[1].data() + fields[1].size();
-        if (colon == std::string::npos || std::from_chars(from, to, port, 16).ec != std::errc() || port == 0 || port > 65535) continue;
+        if (std::from_chars(from, to, port, 16).ec != std::errc() || port == 0 || port > 65535) continue;
         if (std::find(ports.begin(), ports.end(), port) == ports.end()) ports.push_back(static_cast<std::uint16_t>(port));
     }
     return ports;

@@ -30,6 +30,7 @@ def main():
             ran = talpa("compare", PROGRAM, "--input", RESNET / "in0.bin", *against)
             check.equal(ran.status, 0, f"equal to what is recorded in {what}: {ran.out}{ran.err}")
         check.equal(talpa("compare", PROGRAM).status, 0, "inputs that are recorded beside the outputs")
+        check.equal(talpa("compare", PROGRAM, "--against", PROGRAM).status, 0, "inputs that are recorded beside the program")
 
         # One recorded element changed: the difference is told to the digit.
         out = bytearray((RESNET / "out0.bin").read_bytes())

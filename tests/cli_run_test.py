@@ -129,7 +129,7 @@ def check_labels(check, folder):
     check.that("has 9 labels, and the output has 10 classes" in few.err and "--label-offset -1" in few.err, few.err)
     shifted = json.loads(talpa(*raw, "--labels", labels, "--label-offset", "-1").out)["top"][0]["label"]
     check.equal(shifted, f"name {best - 1}" if best > 0 else None, "a shifted label")
-    for offset in (-10, -1000000, 5):
+    for offset in (-9, -10, -1000000, 5):
         nonsense = talpa(*raw, "--labels", labels, "--label-offset", offset)
         check.equal(nonsense.status, 1, f"label offset {offset}: {nonsense.out}")
         check.that(f"label offset {'of ' if offset < 0 else ''}{offset}" in nonsense.err, nonsense.err)
@@ -165,7 +165,8 @@ def bad_inputs(folder):
     yield "a text as program", ("run", text, *raw), 1, "text.txt"
     yield "a data file as program", ("run", VARIANTS / "flash.ptd", *raw), 1, "FT01"
     yield "unknown method", ("run", RESNET, *raw, "--method", "backward"), 1, "backward"
-    yield "no input", ("run", RESNET), 1, "1 tensor inputs (float32 [1, 3, 32, 32]), 0 files were given"
+    yield "no input", ("run", RESNET), 1, "1 tensor input (float32 [1, 3, 32, 32]), 0 files were given"
+    yield "no input, and pictures are possible", ("run", RESNET), 1, "or --image for pictures"
     yield "two inputs for one", ("run", RESNET, *raw, *raw), 1, "2 files were given"
     yield "missing input", ("run", RESNET, "--input", folder / "none.bin"), 1, "none.bin"
     yield "a folder as input", ("run", RESNET, "--input", folder), 1, "is a folder"
@@ -255,6 +256,11 @@ def check_manners(check, folder):
         process = subprocess.run([str(a) for a in (TALPA_PROGRAM, *raw)], stdout=full, stderr=subprocess.PIPE, check=False)
     check.equal(process.returncode, 1, "a full disk is an error")
     check.that(b"cannot write to standard output" in process.stderr, process.stderr)
+
+    for arguments in (("inspect", RESNET, "--json"), ("completion", "bash")):  # more than a buffer holds
+        with open("/dev/full", "w") as full:
+            process = subprocess.run([str(a) for a in (TALPA_PROGRAM, *arguments)], stdout=full, stderr=subprocess.PIPE, check=False)
+        check.equal((process.returncode, process.stderr), (1, b"talpa: cannot write to standard output (AccessFailed)\n"), arguments[0])
 
     process = subprocess.Popen([str(a) for a in (TALPA_PROGRAM, *raw, "--repeat", "10000000")], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:

@@ -61,7 +61,7 @@ def check_login(check, board):
     board.run("mv /root/.ssh/authorized_keys /root/.ssh/kept")
     c = health()["connectivity"]
     check.equal((c["value"], c["fix"]["command"]), ("ssh authentication failed", f"topo setup-keys --target {URI}"), "the key is refused")
-    ran = topo("ps", "--target", TARGET, "-f", "/work/none.yaml")
+    ran = topo("ps", "--target", TARGET, "-f", "/nowhere/none.yaml")
     check.equal(ran.returncode, 1, "ps")
     config = "Host *\n  IdentitiesOnly yes\n"
     for i in range(7):

@@ -51,6 +51,11 @@ host::Result<void> Labels::check_enough_for(std::size_t classes) const {
         return host::failure(ErrorCode::InvalidArgument,
                              "with a label offset of {} none of the {} classes has a label in {}", offset_, classes,
                              path_.string());
+    // The first classes have no label then, so the file has one for each of the others and no more.
+    if (offset_ < 0 && std::cmp_less(needed, lines_.size()))
+        return host::failure(ErrorCode::InvalidArgument,
+                             "{} has {} labels, and with a label offset of {} only {} of the {} classes get one",
+                             path_.string(), lines_.size(), offset_, needed, classes);
     if (std::cmp_less_equal(needed, lines_.size())) return {};
     std::string hint = "is it the label file of this network?";
     if (offset_ == 0 && lines_.size() + 1 == classes)

@@ -49,6 +49,13 @@ TEST_F(LabelsTest, TooFewLabelsAreAnErrorThatSaysHowMany) {
     EXPECT_THAT(labels.check_enough_for(1000).error().describe(), HasSubstr("is it the label file of this network?"));
 }
 
+TEST_F(LabelsTest, AnOffsetThatLeavesLabelsUnusedIsAnError) {
+    const auto error = Labels::read(write("a\nb\nc"), -2).value().check_enough_for(3).error().describe();
+    EXPECT_THAT(error, HasSubstr("has 3 labels, and with a label offset of -2 only 1 of the 3 classes get one"));
+    EXPECT_TRUE(Labels::read(write("a\nb\nc"), -2).value().check_enough_for(5));
+    EXPECT_TRUE(Labels::read(write("a\nb\nc"), 0).value().check_enough_for(2));
+}
+
 TEST_F(LabelsTest, WhatIsNoTextIsRefused) {
     EXPECT_THAT(Labels::read(write("a\nb\x1B[31m"), 0).error().describe(),
                 HasSubstr("line 2 holds control characters"));

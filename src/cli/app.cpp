@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <iostream>
 #include <new>
+#include <system_error>
 
 #include "base/host/error.h"
 #include "base/host/exit_status.h"
@@ -304,7 +305,7 @@ Result<int> succeed(Result<void> result) {
     return host::kExitSuccess;
 }
 
-int dispatch(const CLI::App& app, Commands& c) {
+int dispatch_commands(const CLI::App& app, Commands& c) {
     if (app.got_subcommand("run")) {
         give_back_program(c.run);
         const auto valid = check(c.run);
@@ -341,6 +342,17 @@ int dispatch(const CLI::App& app, Commands& c) {
     if (!script) return usage_error(script.error(), "completion");
     fmt::print("{}", *script);
     return finish(host::kExitSuccess, host::kExitFailed);
+}
+
+/// fmt throws when a large text does not fit into the stream's buffer and cannot be written.
+int dispatch(const CLI::App& app, Commands& c) {
+    try {
+        return dispatch_commands(app, c);
+    } catch (const std::system_error&) {
+        if (std::ferror(stdout) == 0) throw;
+        return finish(host::failure(ErrorCode::AccessFailed, "cannot write to standard output"),
+                      app.got_subcommand("compare") ? host::kExitUsage : host::kExitFailed);
+    }
 }
 
 }  // namespace

@@ -57,9 +57,7 @@ void print_first(const Comparison& comparison, const host::Style& style) {
     if (!comparison.note.empty()) fmt::print("{}\n", style.dim(comparison.note));
 }
 
-/// The inputs given, or those recorded beside the outputs.
-host::Result<std::vector<std::string>> inputs_of(const CompareOptions& options, const fs::path& folder, bool recorded) {
-    if (!options.inputs.empty() || !recorded) return options.inputs;
+std::vector<std::string> recorded_inputs(const CompareOptions& options, const fs::path& folder) {
     std::vector<std::string> found;
     const std::string stem = fs::path(options.program).stem().string();
     for (;;) {
@@ -72,6 +70,14 @@ host::Result<std::vector<std::string>> inputs_of(const CompareOptions& options, 
         else
             return found;
     }
+}
+
+/// The inputs given, or those recorded beside the outputs, or beside the program.
+std::vector<std::string> inputs_of(const CompareOptions& options, const fs::path& against) {
+    if (!options.inputs.empty()) return options.inputs;
+    if (fs::is_directory(against))
+        if (auto found = recorded_inputs(options, against); !found.empty()) return found;
+    return recorded_inputs(options, fs::absolute(options.program).parent_path());
 }
 
 }  // namespace
@@ -87,7 +93,7 @@ host::Result<int> compare_programs(const CompareOptions& options) {
     if (against.empty()) against = fs::absolute(options.program).parent_path();
     const bool recorded = fs::is_directory(against);
     const inspect::ProgramOptions program{.path = options.program, .method = options.method, .data = options.data};
-    TRY_ASSIGN(const auto inputs, inputs_of(options, against, recorded));
+    const auto inputs = inputs_of(options, against);
     const auto run = [&] {
         if (recorded) return inspect::compare_with_recorded(program, against, inputs);
         inspect::ProgramOptions other = program;

@@ -110,7 +110,10 @@ host::Result<void> run(const RunOptions& options) {
     std::vector<RunResult> results;
 
     if (options.images.empty()) {
-        TRY_ASSIGN(const inspect::InputFiles inputs, inspect::InputFiles::open(session, options.inputs));
+        auto opened = inspect::InputFiles::open(session, options.inputs);
+        if (!opened && options.inputs.empty() && picture_port(session))
+            opened.error().hint = "give --input FILE.bin once for each, in order, or --image for pictures";
+        TRY_ASSIGN(const inspect::InputFiles inputs, std::move(opened));
         TRY_ASSIGN(const auto runs_ms, run_repeatedly(session, options.repeat, [&] { return inputs.set(session); }));
         TRY_ASSIGN(RunResult result, collect(session, options, labels, folders, ""));
         result.runs_ms = runs_ms;

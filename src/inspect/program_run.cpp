@@ -87,10 +87,11 @@ host::Result<InputFiles> InputFiles::open(const rt::Session& session, const std:
         std::string wanted;
         for (std::size_t i = 0; i < tensors.size(); ++i)
             wanted += fmt::format("{}{}", i == 0 ? "" : ", ", session.input(tensors[i]).describe());
-        return std::unexpected(host::Error(ErrorCode::InvalidArgument,
-                                           fmt::format("the program has {} tensor inputs ({}), {} files were given",
-                                                       tensors.size(), wanted, paths.size()),
-                                           "give --input once for each, in order"));
+        return std::unexpected(
+            host::Error(ErrorCode::InvalidArgument,
+                        fmt::format("the program has {} tensor input{} ({}), {} files were given", tensors.size(),
+                                    tensors.size() == 1 ? "" : "s", wanted, paths.size()),
+                        "give --input once for each, in order"));
     }
     InputFiles inputs;
     for (std::size_t i = 0; i < paths.size(); ++i) {

@@ -30,7 +30,7 @@ Result<std::optional<Command>> CommandReader::next() {
         if (position_ == words_.size())
             return fail(ErrorCode::CommandStream,
                         "command stream offset {}: command {} needs a payload beyond the end of the stream", offset,
-                        hex(word & 0x3FF));
+                        hex(word & 0xFFFF));
         command.payload = words_[position_++];
     }
     return command;

@@ -275,6 +275,14 @@ class Model::Run {
             return {
                 e.code, "command stream offset {}: {}, bit {} of its weight stream: {}", op.offset_bytes, name, a[0],
                 a[1]};
+        if (e.code == ErrorCode::WeightStream && e.arg_count == 3)
+            return {e.code,
+                    "command stream offset {}: {}, bit {} of its weight stream: its {} bytes cannot hold {} weights",
+                    op.offset_bytes,
+                    name,
+                    a[0],
+                    a[1],
+                    a[2]};
         if (e.code == ErrorCode::WeightStream && e.arg_count == 4)
             return {e.code,
                     "command stream offset {}: {}, bit {} of its weight stream: it holds {} {} weights, {} are needed",

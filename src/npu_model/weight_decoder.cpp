@@ -106,7 +106,8 @@ class Decoder {
     }
 
   private:
-    // The model knows these two forms: it puts the operation in front (located() in model.cpp).
+    // The model knows these forms, and that of decode_symbols below: it puts the operation in front (located() in
+    // model.cpp).
     std::unexpected<Error> failure(const char* what) const {
         return fail(ErrorCode::WeightStream, "weight stream bit {}: {}", bits_.bit(), what);
     }
@@ -235,8 +236,8 @@ Result<std::vector<std::int16_t>> decode_symbols(Bytes stream, std::uint64_t exp
     // A bit adds at most 8 zeros to a run (ZDIV 3) or one weight (an uncompressed slot takes at least one).
     if (expected > 64 * (std::uint64_t{stream.size()} + 1))
         return fail(ErrorCode::WeightStream,
-                    "weight stream of {} bytes cannot hold the {} weights that the operation needs", stream.size(),
-                    expected);
+                    "weight stream bit {}: its {} bytes cannot hold the {} weights that the operation needs", 0,
+                    stream.size(), expected);
     return Decoder(stream, expected).decode();
 }
 

@@ -168,7 +168,7 @@ TEST(WeightDecoder, says_how_many_weights_there_are_and_were_wanted) {
     EXPECT_NE(error_of(stream, 4).find("it holds only 3 weights, the operation needs 4"), std::string::npos);
     EXPECT_NE(error_of(stream, 2).find("it holds at least 3 weights, the operation needs 2"), std::string::npos);
     EXPECT_EQ(error_of(stream, 1'000'000),
-              "weight stream of 16 bytes cannot hold the 1000000 weights that the operation needs");
+              "weight stream bit 0: its 16 bytes cannot hold the 1000000 weights that the operation needs");
 }
 
 TEST(WeightDecoder, notices_a_stream_cut_anywhere) {

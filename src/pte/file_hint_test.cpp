@@ -29,6 +29,8 @@ TEST(FileHint, OtherFormatsAreNamed) {
                      "ELF\1\1\1"),
                 HasSubstr("an ELF file"));
     EXPECT_THAT(hint("\xFF\xD8\xFF\xE0"), HasSubstr("--image"));
+    EXPECT_THAT(hint("version https://git-lfs.github.com/spec/v1\noid sha256:0"), HasSubstr("git lfs pull"));
+    EXPECT_THAT(hint("<!DOCTYPE html>\n<html>"), HasSubstr("a web page, as a server answers instead of a file"));
     EXPECT_EQ(hint("no known format"), "");
 }
 

@@ -5,7 +5,7 @@
 namespace talpa::pte::host {
 namespace {
 
-enum class Use { Compile, Picture, Nothing };
+enum class Use { Compile, Picture, Fetch, Nothing };
 
 struct Format {
     std::size_t at;          // of the bytes that tell it
@@ -28,6 +28,10 @@ constexpr Format kFormats[] = {
     {0, "\x89PNG\r\n\x1A\n"sv, "a PNG picture", Use::Picture},
     {8, "WEBP"sv, "a WebP picture", Use::Picture},
     {0, "\x1F\x8B"sv, "compressed with gzip: unpack it first", Use::Nothing},
+    {0, "version https://git-lfs"sv, "the pointer that Git LFS left in place of the file: git lfs pull", Use::Nothing},
+    {0, "<!DOCTYPE"sv, "a web page", Use::Fetch},
+    {0, "<!doctype"sv, "a web page", Use::Fetch},
+    {0, "<html"sv, "a web page", Use::Fetch},
 };
 
 bool has(Bytes file, std::size_t at, std::string_view bytes) {
@@ -50,6 +54,7 @@ std::string advice(const char* what, Use use) {
     std::string text = std::string("it is ") + what;
     if (use == Use::Compile) text += "; talpa compile makes a program of it";
     if (use == Use::Picture) text += "; pictures are given with --image";
+    if (use == Use::Fetch) text += ", as a server answers instead of a file; download it again";
     return text;
 }
 

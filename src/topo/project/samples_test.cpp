@@ -1,6 +1,6 @@
 // Every sample project gives its outcome: lint's findings by kind and line, what configure says, and what deploy says
-// before it touches an engine. The outcomes were measured on the original tool; where the wanted one differs (issue:
-// required values, projects without services) the row says so.
+// before it touches an engine. The outcomes were measured on the original tool; where the wanted one differs (required
+// values, projects without services) the row says so.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

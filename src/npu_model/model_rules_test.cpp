@@ -121,7 +121,7 @@ TEST(ModelRules, weight_stream_errors_name_the_operation) {
     EXPECT_EQ(run(p).text, "CONV, bit 2432 of its weight stream: it holds only 256 weights, 512 are needed");
     p = identity_convolution();
     p.operations[0].weights[0].size = 0;
-    EXPECT_EQ(run(p).text, "CONV, bit 0 of its weight stream: its 0 bytes cannot hold 128 weights");
+    EXPECT_EQ(run(p).text, "CONV, bit 0 of its weight stream: its 0 bytes cannot hold 256 weights");
 }
 
 TEST(ModelRules, too_few_scale_records_are_an_error) {

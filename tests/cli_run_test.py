@@ -327,6 +327,10 @@ def check_first_round_of_breaking(check, folder):
         talpa("run", program, "--input", GOLDEN / "pte_variants/mut.in0.bin", "--repeat", repeat, "--output-dir", out)
         check.that((out / "out0.bin").read_bytes() == (GOLDEN / "pte_variants/mut.out0.bin").read_bytes(),
                    f"--repeat {repeat}: each run begins with the program's own state")
+    number = talpa("run", GOLDEN / "pte_variants/min.pte", "--method", "f")
+    check.that("output 0: Int 42\n" in number.out, f"an output that is a number is shown: {number.out}{number.err}")
+    number = json.loads(talpa("run", GOLDEN / "pte_variants/min.pte", "--method", "f", "--json").out)
+    check.equal(number["numbers"], [{"output": 0, "type": "Int", "value": 42}], "an output that is a number, as JSON")
     with open("/dev/full", "w") as full:
         ended = subprocess.run([TALPA_PROGRAM, "inspect", "nofile"], stdout=subprocess.DEVNULL, stderr=full, check=False)
     check.equal(ended.returncode, 1, "an error that cannot be shown is still only an error")

@@ -32,6 +32,17 @@ std::string with_commas(std::uint64_t n) {
     return digits;
 }
 
+host::Json value_of(const NumberOutput& number) {
+    switch (number.kind) {
+        case runtime::Value::Kind::Bool:
+            return number.value != 0;
+        case runtime::Value::Kind::Int:
+            return static_cast<std::int64_t>(number.value);
+        default:
+            return number.value;
+    }
+}
+
 void print_top(std::FILE* to, const Classification& c, const Labels& labels, const host::Style& style) {
     for (const auto& ranked : c.top) {
         const std::string& label = labels.of(ranked.index);
@@ -69,6 +80,9 @@ host::Json to_json(const RunResult& result, const Labels& labels) {
                                    {"order", "C"},
                                    {"dim_order", output.dim_order},
                                    {"file", output.file.empty() ? host::Json() : host::Json(output.file)}});
+    for (const NumberOutput& number : result.numbers)
+        json["numbers"].push_back(
+            {{"output", number.index}, {"type", runtime::value_kind_name(number.kind)}, {"value", value_of(number)}});
     const Latency latency = latency_of(result.runs_ms);
     json["latency_ms"] = {{"min", latency.min},
                           {"median", latency.median},
@@ -100,6 +114,9 @@ void print(std::FILE* to, const RunResult& result, const Labels& labels, const h
         fmt::print(to, "  output {}: {} [{}]{}\n", i, output.dtype, fmt::join(output.shape, ", "),
                    output.file.empty() ? "" : " -> " + output.file);
     }
+    for (const NumberOutput& number : result.numbers)
+        fmt::print(to, "  output {}: {} {}\n", number.index, runtime::value_kind_name(number.kind),
+                   value_of(number).dump());
     const Latency latency = latency_of(result.runs_ms);
     std::string line = latency.runs == 1
                            ? fmt::format("{:.1f} ms", latency.median)

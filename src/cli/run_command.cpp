@@ -55,7 +55,10 @@ host::Result<RunResult> collect(rt::Session& session, const RunOptions& options,
     RunResult result;
     for (std::uint32_t i = 0; i < session.output_count(); ++i) {
         const rt::PortInfo port = session.output(i);
-        if (port.kind != runtime::Value::Kind::Tensor) continue;
+        using Kind = runtime::Value::Kind;
+        if (port.kind == Kind::Int || port.kind == Kind::Double || port.kind == Kind::Bool)
+            result.numbers.push_back({i, port.kind, port.number});
+        if (port.kind != Kind::Tensor) continue;
         TRY_ASSIGN(const Bytes bytes, session.output_bytes(i));
         TRY(add_output(result, port, bytes, options.top, labels));
     }

@@ -1,20 +1,25 @@
 #!/usr/bin/env python3
-"""docs/board-evidence.md is the table of tests/board_evidence.txt, every test that it names exists, and every block of the
-board has a row; --write makes the page."""
+"""docs/board-evidence.md is the table of tests/board_evidence.txt, every test that it names exists, every block of the board has
+a row, and each row something that was broken on purpose (tests/mutations.toml, which must still fit the sources; scripts/mutate.py
+breaks it); --write makes the page."""
 import os
 import pathlib
 import re
 import sys
 
 SOURCE = pathlib.Path(os.environ.get("TALPA_SOURCE", pathlib.Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(SOURCE / "scripts"))
+import mutate  # noqa: E402
+
 DATA = SOURCE / "tests/board_evidence.txt"
 PAGE = SOURCE / "docs/board-evidence.md"
-BLOCKS = ("Cortex-M33", "Bus", "Messaging Unit", "Vrings", "remoteproc", "Resource table", "tty", "NPU registers", "NPU",
-          "Firmware", "GDB stub", "Files of /sys")
+BLOCKS = ("Cortex-M33", "SysTick, DWT, sleep", "NVIC", "MPU", "Bus", "Messaging Unit", "Vrings", "remoteproc", "Resource table", "tty",
+          "NPU registers", "NPU", "Firmware", "GDB stub", "Files of /sys", "/dev/mem", "Quirks")
 HEAD = """# What is proven about the virtual board
 
 Made from `tests/board_evidence.txt` (`tests/board_evidence_test.py --write`). Of the Cortex-M33, [board-cpu.md](board-cpu.md)
-has the instruction groups one by one. The last column says what was broken on purpose to see a test of the row fail.
+has the instruction groups one by one. The last column says what was broken on purpose to see a test of the row fail: it is made
+from `tests/mutations.toml`, and `scripts/mutate.py` (`./run soak mutations`) breaks it again.
 
 | block | what is proven | by | seen to fail when |
 | --- | --- | --- | --- |
@@ -42,11 +47,23 @@ def known_tests():
 
 def main():
     known, complaints, page = known_tests(), [], HEAD
-    blocks = set()
+    blocks, shown = set(), set()
+    changes = mutate.mutations()
+    for change in changes:
+        if (why := mutate.mutated(change)[1]) is not None:
+            complaints.append(f"tests/mutations.toml: {why}")
+        elif not change["file"].endswith(".cpp") or change["old"] == change["new"]:
+            complaints.append(f"tests/mutations.toml: '{change['says']}' cannot be done")
     for block, what, tests, broken in rows():
         blocks.add(block)
+        mine = [i for i, change in enumerate(changes) if change["block"] == block and change["test"] in tests.split()]
+        shown.update(mine)
+        broken = "; ".join([broken] * bool(broken) + [changes[i]["says"] for i in mine])
+        complaints += [f"{block}: '{what}' was never seen to fail"] * (not broken)
         complaints += [f"{block}: there is no test '{name}'" for name in tests.split() if name not in known]
         page += f"| {block} | {what} | {', '.join(f'`{name}`' for name in tests.split())} | {broken} |\n"
+    complaints += [f"tests/mutations.toml: no row of block '{c['block']}' has the test '{c['test']}'"
+                   for i, c in enumerate(changes) if i not in shown]
     complaints += [f"no evidence for '{block}'" for block in BLOCKS if block not in blocks]
     if "--write" in sys.argv:
         PAGE.write_text(page)

@@ -102,6 +102,39 @@ def three_writers_at_once_get_every_reply_once():
     end(b)
 
 
+def rings_that_another_firmware_used_do_not_matter():
+    b = lib.Board("--startup-delay", 0)
+    poke(b, 0xA4000000, os.urandom(0x10000))  # rings of both devices
+    poke(b, 0xA4020000, b"\xff" * 0x100000)  # buffers
+    b.install()
+    for starts in (1, 2):
+        b.start()
+        answers(b)
+        equal(log_of(b).count("creating channel rpmsg-tty"), starts, "announcements")
+        poke(b, 0xA4010000, os.urandom(0x10000))  # those of a device that this firmware does not have
+        answers(b)
+        equal(shell_write("stop", b.remoteproc() / "state"), "", "stop")
+        poke(b, 0xA4000000, os.urandom(0x10000))
+    end(b)
+
+
+def messages_of_every_length_are_taken():
+    b = started()
+    wait_for((b.dev / "ttyRPMSG0").is_symlink, "tty")
+    tty = os.open(b.dev / "ttyRPMSG0", os.O_RDWR | os.O_NOCTTY)
+    text, asked = b"", []
+    for size in [*range(9, 240, 7), 240, 241, 495, 496, 497, 600]:  # one write is one message, or two beyond 496 bytes
+        line = f"@{size} PING ".ljust(size - 1, "x")
+        os.write(tty, line.encode() + b"\n")
+        asked.append(f"@{size} " + ("PONG" if len(line) <= 240 else "ERR 2"))
+        while text.count(b"\n") < len(asked) and select.select([tty], [], [], 20)[0]:
+            text += os.read(tty, 4096)
+    got = text.decode().splitlines()
+    check(len(got) == len(asked) and all(g.startswith(a) for g, a in zip(got, asked)), f"{got}, not {asked}")
+    os.close(tty)
+    end(b)
+
+
 def a_reader_that_leaves_harms_nobody():
     b = started()
     stage(b)
@@ -138,4 +171,5 @@ if not lib.FIRMWARE.exists():
     lib.skip("the firmware is not built (./run build)")
 sys.exit(lib.run_all([a_program_with_one_wrong_bit_is_refused_by_its_crc, memory_without_a_program_is_said_so,
                       firmware_that_linux_cannot_use, three_writers_at_once_get_every_reply_once,
-                      questions_whose_answers_nobody_reads_are_all_answered_once, a_reader_that_leaves_harms_nobody]))
+                      questions_whose_answers_nobody_reads_are_all_answered_once,
+                      rings_that_another_firmware_used_do_not_matter, messages_of_every_length_are_taken, a_reader_that_leaves_harms_nobody]))

@@ -224,8 +224,11 @@ def board(*options):
 
 
 def run_all(tests, namespaces=False):
-    """Runs each test with a folder of its own for the boards' state; the exit status."""
+    """Runs each test (or the one that TALPA_TEST names) with a folder of its own for the boards' state; the exit status."""
     failed = 0
+    only = os.environ.get("TALPA_TEST")
+    tests = [test for test in tests if only in (None, test.__name__)]
+    check(tests, f"no test '{only}'")
     with tempfile.TemporaryDirectory(prefix="talpa-boards-") as folder:
         os.environ["TALPA_BOARDS"] = folder
         need_fuse()

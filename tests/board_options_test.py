@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import termios
 import time
 
 import board_lib as lib
@@ -67,6 +68,47 @@ def the_firewall_makes_a_bus_error_of_the_npu():
     check("ERR 12" in run(b), "a run")
     check(run(b, line="PING").startswith("PONG"), "the next command")
     end(b)
+
+
+def the_vendors_tty_driver_echoes_and_numbers_by_address():
+    b = started("--quirk", "nxp-tty")
+    wait_for((b.dev / "ttyRPMSG30").is_symlink, "tty")
+    equal([name for name in os.listdir(b.dev) if name.startswith("tty")], ["ttyRPMSG30"], "the other channel has no driver")
+    tty = os.open(b.dev / "ttyRPMSG30", os.O_RDWR | os.O_NOCTTY)
+    local = termios.tcgetattr(tty)[3]
+    check(local & termios.ECHO and local & termios.ICANON, "the settings of a new tty")
+    os.close(tty)
+    reply = run(b, node="ttyRPMSG30", line="PING")
+    check("PONG" in reply and "ERR" not in reply, f"the greeting is no command: {reply}")
+    end(b)
+
+
+def linux_that_updates_its_own_table_only_is_not_heard():
+    b = started("--quirk", "table-copy-only")
+    for _ in range(3):
+        time.sleep(0.3)
+        check(not any(name.startswith("tty") for name in os.listdir(b.dev)), "no tty")
+        check("link up" not in (b.debug() / "trace0").read_text(), "the firmware waits")
+        equal((b.remoteproc() / "state").read_text(), "running\n", "state")
+        with open(b.dev / "mem", "rb", buffering=0) as memory:
+            memory.seek(0xC036C010)  # the heartbeat of the control block
+            before = memory.read(4)
+            wait_for(lambda: memory.seek(0xC036C010) and memory.read(4) != before, "heartbeat")
+        equal(shell_write("stop", b.remoteproc() / "state"), "", "stop")
+        b.start()
+    check("creating channel" not in log_of(b), "no announcement")
+    end(b)
+
+
+def words_that_survive_a_stop_and_poisoned_tcm_do_not_matter():
+    for quirk in ("mu-survives-stop", "ecc-poison"):
+        b = started("--quirk", quirk)
+        stage(b)
+        for _ in range(3):
+            check("OK RUN" in run(b), f"a run with {quirk}")
+            equal(shell_write("stop", b.remoteproc() / "state"), "", "stop")
+            b.start()
+        end(b)
 
 
 def u_boot_may_have_started_the_m33():
@@ -168,6 +210,8 @@ if not lib.FIRMWARE.exists():
     lib.skip("the firmware is not built (./run build)")
 sys.exit(lib.run_all([what_a_board_lacks_shows_where_users_meet_it, a_start_that_kills_the_board_is_a_panic_in_its_log,
                       an_npu_without_clock_faults_the_core_and_linux_sees_nothing,
-                      the_firewall_makes_a_bus_error_of_the_npu, u_boot_may_have_started_the_m33,
+                      the_firewall_makes_a_bus_error_of_the_npu, the_vendors_tty_driver_echoes_and_numbers_by_address,
+                      linux_that_updates_its_own_table_only_is_not_heard,
+                      words_that_survive_a_stop_and_poisoned_tcm_do_not_matter, u_boot_may_have_started_the_m33,
                       a_crash_is_recovered_from_and_leaves_a_core_file, a_debugger_attaches_and_leaves,
                       trace_shows_what_passes]))

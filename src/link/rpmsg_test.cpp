@@ -177,7 +177,10 @@ TEST_F(RpmsgDeviceTest, RingWrapsWithoutLosingAMessage) {
     for (int i = 0; i < 70000; ++i) {  // past the wrap of the 16-bit indexes
         linux_.say(0x401, 0x400, std::to_string(i));
         device_.service();
-        ASSERT_TRUE(linux_.transmit.take_used());
+        const auto used = linux_.transmit.take_used();
+        ASSERT_TRUE(used);
+        ASSERT_EQ(used->id, static_cast<unsigned>(i) % 256);
+        ASSERT_FALSE(linux_.transmit.take_used()) << "given back once, after " << i;
         ASSERT_EQ(linux_.messages.size(), 1u);
         ASSERT_EQ(linux_.messages[0].text, std::to_string(i));
         linux_.messages.clear();
@@ -223,9 +226,12 @@ TEST_F(RpmsgDeviceTest, WhatWasNotTakenBelongsToItsLink) {
 TEST_F(RpmsgDeviceTest, NonsenseDescriptorsAreIgnored) {
     linux_.start();
     device_.service();
+    // What would be found there looks like a message.
+    for (const std::uint32_t address : {kVringBuffers.base, kVringBuffers.end() - 64})
+        RpmsgHeader{0x401, 0x400, 8}.write(linux_.at(address));
     linux_.transmit.offer(200, 0x80000000, 64, 0);               // not the link's memory
     linux_.transmit.offer(201, kVringBuffers.base, 100000, 0);   // longer than a buffer
-    linux_.transmit.offer(202, kVringBuffers.end() - 8, 64, 0);  // crosses the end
+    linux_.transmit.offer(202, kVringBuffers.end() - 64, 100, 0);  // crosses the end
     linux_.transmit.offer(203, kVringBuffers.base, 3, 0);        // no header
     linux_.say(0x401, 0x77, "to nobody");
     linux_.say(0x401, 0x400, "still here");

@@ -132,6 +132,10 @@ TEST_F(MessagingUnitRegisters, StatusRegistersCannotBeWritten) {
     write(kRsr, 0xF);
     EXPECT_EQ(read(kTsr), 0xDu) << "a model that clears it by writing ones is wrong";
     EXPECT_EQ(read(kRsr), 0u);
+    EXPECT_FALSE(mu.send(0x00010000)) << "nobody reads it within the limit";
+    write(kRsr, 0xF);
+    EXPECT_EQ(read(kRsr), 2u) << "only reading the word empties its register";
+    EXPECT_EQ(read(kRr1), 0x00010000u);
 }
 
 TEST_F(MessagingUnitRegisters, OnlyWordsAreRegisters) {

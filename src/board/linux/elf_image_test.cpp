@@ -74,6 +74,9 @@ TEST(ElfImage, AbsurdHeadersAreRefused) {
         store_le<std::uint32_t>(&file[field], 0xFFFFFFF0);
         EXPECT_FALSE(ElfImage::open(file)) << field;
     }
+    auto shrinking = small_elf();
+    store_le<std::uint32_t>(&shrinking[72], 15);  // memsz below filesz
+    EXPECT_FALSE(ElfImage::open(shrinking));
     auto no_segments = small_elf();
     store_le<std::uint16_t>(&no_segments[44], 0);
     EXPECT_FALSE(ElfImage::open(no_segments));

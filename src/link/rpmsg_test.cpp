@@ -229,10 +229,10 @@ TEST_F(RpmsgDeviceTest, NonsenseDescriptorsAreIgnored) {
     // What would be found there looks like a message.
     for (const std::uint32_t address : {kVringBuffers.base, kVringBuffers.end() - 64})
         RpmsgHeader{0x401, 0x400, 8}.write(linux_.at(address));
-    linux_.transmit.offer(200, 0x80000000, 64, 0);               // not the link's memory
-    linux_.transmit.offer(201, kVringBuffers.base, 100000, 0);   // longer than a buffer
+    linux_.transmit.offer(200, 0x80000000, 64, 0);                 // not the link's memory
+    linux_.transmit.offer(201, kVringBuffers.base, 100000, 0);     // longer than a buffer
     linux_.transmit.offer(202, kVringBuffers.end() - 64, 100, 0);  // crosses the end
-    linux_.transmit.offer(203, kVringBuffers.base, 3, 0);        // no header
+    linux_.transmit.offer(203, kVringBuffers.base, 3, 0);          // no header
     linux_.say(0x401, 0x77, "to nobody");
     linux_.say(0x401, 0x400, "still here");
     device_.service();

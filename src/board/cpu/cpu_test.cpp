@@ -118,14 +118,17 @@ TEST(Cpu, SeesItsOwnChangesToCode) {
         board.core().r[0] = 0;
         board.core().r[1] = kStart + (alias ? 0x10000000 : 0);
         board.core().r[2] = 0x3010;  // adds r0, #16
+        board.core().r[4] = board.core().r[1] + 0x200;
         // Both pieces first: putting code later would empty the caches by itself and prove nothing.
         board.put(kStart, {kAdd, kBack});
-        board.put(kStart + 0x100, {0x800A, 0xF3BF, 0x8F6F, 0xE77B});  // strh r2, [r1]; isb; b kStart
+        // str r3, [r4]: data in the same page must not make the page one to write without looking;
+        // strh r2, [r1]; isb; b kStart
+        board.put(kStart + 0x100, {0x6023, 0x800A, 0xF3BF, 0x8F6F, 0xE77A});
         board.cpu.set_pc(kStart);
         board.cpu.run(2000);
         EXPECT_EQ(board.core().r[0], 1000U);
         board.cpu.set_pc(kStart + 0x100);
-        board.cpu.run(3 + 200);
+        board.cpu.run(4 + 200);
         EXPECT_EQ(board.core().r[0], 1000U + 16 * 100);
     }
 }

@@ -273,6 +273,22 @@ TEST(Dwt, CycleCounterCountsInstructions) {
     EXPECT_EQ(board.reg(0xE0001004), before + 3);
 }
 
+TEST(LazyFpState, IsPendingInTheHandlerAndOverWithItsReturn) {
+    Board board;
+    board.set_reg(0xE000ED88, 0xFU << 20);               // CPACR: the FPU for everybody
+    board.put(Board::handler(kPendSv), {kAdd, 0x4770});  // bx lr: no FP in the handler
+    board.run({0xEEB7, 0x0A00, kAdd, kLoop}, 1);         // vmov.f32 s0, #1.0: the thread has FP state now
+    board.set_reg(0xE000ED04, 1U << 28);                 // pend PendSV
+    board.cpu.run(1);
+    EXPECT_EQ(board.reg(0xE000EF34) & 1, 1U) << "FPCCR.LSPACT: room on the stack, nothing in it yet";
+    const u32 frame = board.reg(0xE000EF38);
+    const u32 before = board.word(frame);
+    board.cpu.run(2);
+    EXPECT_EQ(board.reg(0xE000EF34) & 1, 0U) << "the registers were never stacked, and need not be any more";
+    board.run({0xEEB7, 0x0A00, kLoop}, 1);
+    EXPECT_EQ(board.word(frame), before) << "the thread's next FP instruction stacks nothing";
+}
+
 TEST(Reset, RequestedByTheProgramStartsAgainFromTheTable) {
     Board board;
     board.core().r[0] = 0x05FA0004;

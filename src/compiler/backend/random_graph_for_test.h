@@ -4,16 +4,38 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <span>
 #include <string>
 
 #include "compiler/graph/graph.h"
 
 namespace talpa::compiler::testing {
 
+/// Where a random graph's choices come from: a seed, or bytes (a fuzzer's), which chance goes on after.
+class Choices {
+  public:
+    using result_type = std::uint32_t;
+    explicit Choices(std::uint32_t seed) : random_(seed) {}
+    explicit Choices(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+    static constexpr result_type min() { return 0; }
+    static constexpr result_type max() { return UINT32_MAX; }
+    result_type operator()() {
+        if (bytes_.size() < 2) return static_cast<result_type>(random_());
+        const std::uint32_t v = bytes_[0] | static_cast<std::uint32_t>(bytes_[1]) << 8;
+        bytes_ = bytes_.subspan(2);
+        return v;
+    }
+
+  private:
+    std::span<const std::uint8_t> bytes_;
+    std::mt19937 random_;
+};
+
 class RandomGraph {
   public:
     /// `cpu`: with operators between that the NPU has no form of.
     explicit RandomGraph(std::uint32_t seed, bool cpu = false) : random_(seed), cpu_(cpu) {}
+    explicit RandomGraph(std::span<const std::uint8_t> bytes) : random_(bytes), cpu_(false) {}
 
     Graph make() {
         graph_ = {};
@@ -45,11 +67,13 @@ class RandomGraph {
     std::vector<std::int64_t> numbers(const Value& v) {
         std::vector<std::int64_t> out(static_cast<std::size_t>(element_count(v.shape)));
         const Quantization& q = *v.quantization;
-        for (auto& n : out) n = q.min + below(q.max - q.min + 1);
+        for (auto& n : out) n = q.min + any(q.max - q.min + 1);
         return out;
     }
 
   private:
+    // Weights and inputs: not choices worth a fuzzer's bytes.
+    std::int64_t any(std::int64_t n) { return static_cast<std::int64_t>(data_() % static_cast<std::uint64_t>(n)); }
     double scale() { return std::exp2(static_cast<double>(below(1000)) / 125.0 - 8.0); }
     Quantization quantization(DType type) {
         Quantization q;
@@ -99,7 +123,7 @@ class RandomGraph {
             q.zero_points.push_back(0);
         }
         auto bytes = std::make_shared<Bytes>(static_cast<std::size_t>(element_count(shape)));
-        for (auto& b : *bytes) b = static_cast<std::uint8_t>(below(255) - 127);
+        for (auto& b : *bytes) b = static_cast<std::uint8_t>(any(255) - 127);
         w.constant = bytes;
         Value b;
         b.name = name() + "b";
@@ -115,7 +139,7 @@ class RandomGraph {
         }
         auto bias_bytes = std::make_shared<Bytes>();
         for (std::size_t c = 0; c < channels; ++c) {
-            const std::int64_t n = below(40000) - 20000;
+            const std::int64_t n = any(40000) - 20000;
             for (int k = 0; k < 4; ++k) bias_bytes->push_back(static_cast<std::uint8_t>(n >> (8 * k)));
         }
         b.constant = bias_bytes;
@@ -445,7 +469,8 @@ class RandomGraph {
     }
     static std::int64_t ceil(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-    std::mt19937 random_;
+    Choices random_;
+    std::mt19937 data_{1};
     bool cpu_;
     Graph graph_;
     std::vector<ValueId> pool_;

@@ -219,28 +219,43 @@ void consider(Candidate& best, const Histogram& codes, bool zero_runs, std::uint
     }
 }
 
-}  // namespace
-
-std::vector<std::uint8_t> encode_weights(std::span<const std::int16_t> values) {
-    Symbols symbols = split(values, false);
+Candidate best_coding(std::span<const std::int16_t> values) {
     Candidate best;
+    const Symbols symbols = split(values, false);
     const Histogram codes = count_codes(symbols.weights);
     consider(best, codes, false, 0);
     // Runs can pay only where zeros are common: a run costs at least one bit for every other weight.
     if (codes[0] * std::size_t{12} > values.size()) {
-        Symbols with_runs = split(values, true);
-        Candidate other;
-        consider(other, count_codes(with_runs.weights), true, run_cost(with_runs.runs).bits);
-        if (other.bits < best.bits) {
-            best = std::move(other);
-            symbols = std::move(with_runs);
-        }
+        const Symbols with_runs = split(values, true);
+        consider(best, count_codes(with_runs.weights), true, run_cost(with_runs.runs).bits);
     }
-    const Coding& coding = best.coding;
+    return best;
+}
+
+// Values that share a palette.
+struct Section {
+    std::size_t begin = 0, end = 0;
+    Candidate best;
+};
+
+// One section for all of them, or the best of each half, whatever takes fewer bits by the estimate.
+std::vector<Section> choose_sections(std::span<const std::int16_t> values, std::size_t begin, std::size_t end) {
+    constexpr std::size_t kLeast = 8192;   // values; the palette and the codes of less are dear
+    constexpr std::uint64_t kChange = 64;  // bits beside header and palette, which the estimate has: chunks that drain
+    std::vector<Section> whole{{begin, end, best_coding(values.subspan(begin, end - begin))}};
+    if (end - begin < 2 * kLeast) return whole;
+    const std::size_t middle = begin + (end - begin) / 2 / kGroup * kGroup;
+    auto parts = choose_sections(values, begin, middle);
+    for (Section& s : choose_sections(values, middle, end)) parts.push_back(std::move(s));
+    std::uint64_t bits = kChange * (parts.size() - 1);
+    for (const Section& s : parts) bits += s.best.bits;
+    return bits < whole[0].best.bits ? parts : whole;
+}
+
+void write_section(StreamBits& bits, std::span<const std::int16_t> values, const Coding& coding) {
+    const Symbols symbols = split(values, coding.zero_runs);
     std::vector<std::uint16_t> indices(symbols.weights.size());
     for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = coding.index[symbols.weights[i]];
-
-    StreamBits bits;
     bool first = true;
     for (const Slice& s : choose_slices(indices, cost_table(coding))) {
         const auto weights = std::span(indices).subspan(s.begin, s.end - s.begin);
@@ -255,9 +270,25 @@ std::vector<std::uint8_t> encode_weights(std::span<const std::int16_t> values) {
                     first ? &coding.palette : nullptr);
         first = false;
     }
+}
+
+std::vector<std::uint8_t> write_stream(std::span<const std::int16_t> values, const std::vector<Section>& sections) {
+    StreamBits bits;
+    for (const Section& s : sections) write_section(bits, values.subspan(s.begin, s.end - s.begin), s.best.coding);
     bits.put(7, 3);  // end
     bits.pad_with_ones(16);
     return bits.take();
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> encode_weights(std::span<const std::int16_t> values) {
+    const auto sections = choose_sections(values, 0, values.size());
+    auto stream = write_stream(values, sections);
+    if (sections.size() == 1) return stream;
+    // The estimate knows one code a section; only the streams themselves say which is shorter.
+    auto plain = write_stream(values, {{0, values.size(), best_coding(values)}});
+    return plain.size() <= stream.size() ? plain : stream;
 }
 
 std::vector<std::uint8_t> encode_records(std::span<const ScaleRecord> records, unsigned core, unsigned cores) {

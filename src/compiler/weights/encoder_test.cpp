@@ -59,6 +59,23 @@ TEST(WeightEncoder, ARegionOfOtherWeightsGetsACodeOfItsOwn) {
     EXPECT_LT(encode_weights(mixed).size(), apart * 115 / 100);
 }
 
+// Few values, then many, then few others: a palette each, in next to no more bits than streams of their own.
+TEST(WeightEncoder, SectionsHavePalettesOfTheirOwn) {
+    for (const double zeros : {0.0, 0.6}) {
+        std::vector<std::int16_t> joined;
+        std::size_t apart = 0;
+        for (const double sigma : {1.0, 30.0, 2.0, 60.0}) {
+            std::vector<std::int16_t> part = gaussian(16384, sigma, zeros, static_cast<unsigned>(sigma));
+            // Weights of few levels, as pruned or 4-bit ones are.
+            for (auto& v : part) v = static_cast<std::int16_t>(std::clamp(v * (sigma < 10 ? 17 : 1), -255, 255));
+            apart += encode_weights(part).size();
+            joined.insert(joined.end(), part.begin(), part.end());
+        }
+        round_trip(joined);
+        EXPECT_LE(encode_weights(joined).size(), apart + apart / 200);
+    }
+}
+
 TEST(WeightEncoder, StaysCloseToTheEntropyOfGaussianWeights) {
     for (const double sigma : {3.0, 10.0, 30.0}) {
         const std::vector<std::int16_t> symbols = gaussian(100000, sigma, 0, 7);

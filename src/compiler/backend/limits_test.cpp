@@ -1,6 +1,7 @@
 // What a target's memory cannot hold is an error with numbers; the same graph gives the same bytes each time.
 #include <gtest/gtest.h>
 
+#include "compiler/backend/mobilenet_for_test.h"
 #include "compiler/backend/random_graph_for_test.h"
 #include "compiler/backend/run_for_test.h"
 
@@ -38,6 +39,27 @@ TEST(MemoryLimit, IsAnErrorThatNamesRequiredAndAvailableBytes) {
     const auto spilled = compile(sigmoid_of_20000(), options);
     ASSERT_TRUE(spilled.has_value());
     EXPECT_LE(spilled->report.delegates[0].fast_bytes, 4096u);
+}
+
+// Where there is SRAM only, the weights are in it too: 64 x 64 x 9 of them beside maps of 16 x 16 x 64.
+TEST(MemoryLimit, CountsTheConstantsWhereAllIsInSram) {
+    testing::QuantizedNet net(3);
+    const ValueId x = net.conv(net.input(16, 16, 64), 64, 3, 1, false, true);
+    const Graph graph = net.finish(x);
+    CompileOptions options;
+    const auto within = [&](std::uint64_t bytes) {
+        options.target = make_target("ethos-u65-256", "High_End", MemoryMode::SramOnly, bytes).value();
+        return compile(graph, options);
+    };
+    // The maps alone would fit.
+    const auto refused = within(40'000);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, ErrorCode::OutOfResources) << refused.error().message;
+    const auto fits = within(80'000);
+    ASSERT_TRUE(fits.has_value()) << fits.error().message;
+    const DelegateReport& d = fits->report.delegates[0];
+    EXPECT_LE(d.arena_bytes + d.constant_bytes, 80'000u);
+    EXPECT_GT(d.constant_bytes, 30'000u);
 }
 
 TEST(Compiled, BytesAreTheSameEachTime) {

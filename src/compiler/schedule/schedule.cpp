@@ -153,7 +153,7 @@ class Scheduler {
                  plan_.fast_bytes, plan_.peak_step) = std::move(best->built);
         // Once more for as little as can be: what fitted was enough for the search.
         buffers_ = std::move(best->buffers);
-        best->fast_bytes = allocate_tensors(0);
+        best->fast_bytes = allocate_tensors(0) + constants_in_sram();
         return best->merit();
     }
 
@@ -205,7 +205,8 @@ class Scheduler {
                 std::uint64_t top = 0;
                 for (unsigned i = 0; i < kLoadAttempts; ++i) {
                     TRY(build(*order, loads_limit, buffering));
-                    top = allocate_tensors(available);
+                    const std::uint64_t fixed = constants_in_sram();
+                    top = allocate_tensors(available - std::min(available, fixed)) + fixed;
                     if (top <= available || buffering == Buffering::Groups) break;
                     loads_limit -= std::min(loads_limit, std::max(top - available, limit / 50));
                 }
@@ -229,6 +230,11 @@ class Scheduler {
         }
         return host::failure(ErrorCode::OutOfResources, "no arrangement of the tensors fits {} bytes of SRAM",
                              available);
+    }
+
+    // Where all is in SRAM, weights and tables take their part of the limit.
+    [[nodiscard]] std::uint64_t constants_in_sram() const {
+        return target_.mode == MemoryMode::SramOnly && target_.sram_bytes < kUnlimited ? plan_.constants.size() : 0;
     }
 
     [[nodiscard]] std::vector<Placement> regions() const {

@@ -503,7 +503,36 @@ def small(b):
         wait(f"{process} becomes small", lambda: private_kib(process) < 450, 30)
 
 
-CASES = [console, logger, small, conventions, life, refusals, failures, crash, dead_shim, away, many, pod, terminated]
+def given_up(b):
+    """containerd's caller went away in the middle of Create: Delete and Shutdown come before the container is made."""
+    slow = {"prestart": [{"path": "/bin/sleep", "args": ["sleep", "1"]}]}
+    bundle = b.w.bundle(hooks=slow)
+    client = b.open(bundle, "u1")
+    create = client.begin("Create", pb.CreateRequest(id="u1", bundle=bundle))
+    time.sleep(0.3)
+    wait_reply, delete = (client.begin(method, pb.IdRequest(id="u1")) for method in ("Wait", "Delete"))
+    again = client.begin("Delete", pb.IdRequest(id="u1"))
+    client.call("Shutdown", pb.IdRequest(id="u1"))
+    pid = client.end(create, pb.PidReply).pid
+    assert client.end(delete, pb.DeleteReply).pid == pid
+    assert client.end(wait_reply, pb.WaitReply).exited_at.seconds > 0
+    must_fail(5, lambda: client.end(again))
+    wait("this server ends", lambda: not engines.processes("containerd-shim-remoteproc-v1"))
+    # and with a Create that fails at last
+    bundle = b.w.bundle(hooks={"prestart": [{"path": "/bin/sh", "args": ["sh", "-c", "sleep 1; exit 1"]}]})
+    client = b.open(bundle, "u1")
+    create = client.begin("Create", pb.CreateRequest(id="u1", bundle=bundle))
+    time.sleep(0.3)
+    wait_reply, delete = (client.begin(method, pb.IdRequest(id="u1")) for method in ("Wait", "Delete"))
+    must_fail(2, lambda: client.end(create), "hook")
+    must_fail(5, lambda: client.end(delete))
+    must_fail(5, lambda: client.end(wait_reply))
+    client, _, _ = b.create("u1")
+    client.call("Delete", pb.IdRequest(id="u1"))
+    assert b.w.proxies() == [] and os.listdir(scenarios.NEEDS_ROOT_FILES) == []
+
+
+CASES = [given_up, console, logger, small, conventions, life, refusals, failures, crash, dead_shim, away, many, pod, terminated]
 
 
 def main():

@@ -255,9 +255,23 @@ void TaskService::create(const std::string& payload, const Respond& respond) {
             if (result.status == 0) return created(task, list, respond);
             const std::string text = failed_text("create", result);
             if (task->mounted) unmount_all(task->bundle + "/rootfs");
-            containers_.erase(task->id);
             respond(fail_with(code_of(text), text));
+            forget(task);
         });
+}
+
+// Deletes that had to wait. containerd sends one when its own caller gave up in the middle of Create, and has forgotten
+// the container by the time that it is made.
+void TaskService::try_again(const TaskPtr& task) {
+    for (const auto& next : std::exchange(task->deletes, {})) next();
+}
+
+void TaskService::forget(const TaskPtr& task) {
+    containers_.erase(task->id);
+    for (const Respond& waiter : std::exchange(task->waiters, {}))
+        waiter(fail_with(Code::NotFound, fmt::format("container {}: not found", task->id)));
+    try_again(task);
+    if (task->last && containers_.empty() && on_shutdown) on_shutdown();
 }
 
 void TaskService::created(const TaskPtr& task, const std::shared_ptr<std::string>& rootfs, const Respond& respond) {
@@ -266,8 +280,8 @@ void TaskService::created(const TaskPtr& task, const std::shared_ptr<std::string
         if (pid == 0) {
             run({"delete", "--force", task->id}, {}, [](const CommandResult&) {});
             if (task->mounted) unmount_all(task->bundle + "/rootfs");
-            containers_.erase(task->id);
-            return respond(fail_with(Code::Unknown, failed_text("state", result)));
+            respond(fail_with(Code::Unknown, failed_text("state", result)));
+            return forget(task);
         }
         task->pid = static_cast<pid_t>(pid);
         task->status = TaskStatus::Created;
@@ -285,6 +299,7 @@ void TaskService::created(const TaskPtr& task, const std::shared_ptr<std::string
         reply.number(1, pid);
         respond(reply.bytes());
         watch(task);
+        try_again(task);
     });
 }
 
@@ -411,9 +426,10 @@ void TaskService::remove(const std::string& payload, const Respond& respond) {
     if (task->status == TaskStatus::Running || task->starting)
         return respond(
             fail_with(Code::FailedPrecondition, fmt::format("cannot delete running container {}", task->id)));
-    if (task->status == TaskStatus::Unknown || task->deleting)
-        return respond(
-            fail_with(Code::FailedPrecondition, fmt::format("container {} is being made or deleted", task->id)));
+    if (task->status == TaskStatus::Unknown || task->deleting) {
+        task->deletes.emplace_back([this, payload, respond] { remove(payload, respond); });
+        return;
+    }
     task->deleting = true;
     const bool never_started = task->status == TaskStatus::Created;
     std::vector<std::string> words{"delete", task->id};
@@ -423,11 +439,11 @@ void TaskService::remove(const std::string& payload, const Respond& respond) {
         // What is gone already needs no deleting.
         if (result.status != 0 && code_of(text) != Code::NotFound) {
             task->deleting = false;
-            return respond(fail_with(code_of(text), text));
+            respond(fail_with(code_of(text), text));
+            return try_again(task);
         }
         const auto finish = [this, task, respond] {
             if (task->mounted) unmount_all(task->bundle + "/rootfs");
-            containers_.erase(task->id);
             WireWriter event, reply;
             event.text(1, task->id);
             event.number(2, static_cast<std::uint64_t>(task->pid));
@@ -438,6 +454,7 @@ void TaskService::remove(const std::string& payload, const Respond& respond) {
             reply.number(2, static_cast<std::uint64_t>(task->exit_status));
             reply.message(3, timestamp(task->exited_ns));
             respond(reply.bytes());
+            forget(task);
         };
         if (task->status == TaskStatus::Stopped)
             finish();
@@ -485,10 +502,13 @@ void TaskService::connect(const std::string& payload, const Respond& respond) {
     respond(reply.bytes());
 }
 
-void TaskService::shutdown(const std::string&, const Respond& respond) {
+void TaskService::shutdown(const std::string& payload, const Respond& respond) {
     respond(std::string());
-    // A pod's other containers still need this shim; their own Shutdown comes.
-    if (containers_.empty() && on_shutdown) on_shutdown();
+    // A pod's other containers still need this shim; their own Shutdown comes. But not for one that is on its way out:
+    // whoever asked for its Delete could not wait for the answer.
+    if (containers_.empty() && on_shutdown) return on_shutdown();
+    if (const auto found = containers_.find(std::string(find_bytes(payload, 1))); found != containers_.end())
+        found->second->last = found->second->deleting || !found->second->deletes.empty();
 }
 
 void TaskService::accept_silently(const std::string& payload, const Respond& respond) {

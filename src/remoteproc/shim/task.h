@@ -43,9 +43,11 @@ class TaskService {
         int exit_status = 0;
         std::uint64_t exited_ns = 0;
         bool starting = false, deleting = false;
-        int kills = 0;  ///< calls of Kill that are not answered yet
+        bool last = false;  ///< the caller gave up on it and asked for Shutdown: this server ends with it
+        int kills = 0;      ///< calls of Kill that are not answered yet
         std::vector<Respond> waiters;
         std::vector<std::function<void()>> after_exit;  ///< what waits for the end to be known and told
+        std::vector<std::function<void()>> deletes;     ///< that came while it was being made or deleted
     };
     using TaskPtr = std::shared_ptr<Task>;
     using Handler = void (TaskService::*)(const std::string&, const Respond&);
@@ -70,6 +72,8 @@ class TaskService {
     /// The task of a request, or the answer that there is none.
     TaskPtr find(const std::string& payload, const Respond& respond);
     void created(const TaskPtr& task, const std::shared_ptr<std::string>& rootfs, const Respond& respond);
+    void try_again(const TaskPtr& task);
+    void forget(const TaskPtr& task);
     void exited(const TaskPtr& task, int status);
     void tell_exit(const TaskPtr& task);
     void run(std::vector<std::string> words, const std::vector<int>& extra_fds,

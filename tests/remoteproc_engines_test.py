@@ -92,14 +92,27 @@ def containerd(here, options):
         unknown = c.call("run", "-d", *RUNTIME[:3], "remoteproc.name=nobody", IMAGE, "u1", check=False)
         assert "remote processor nobody does not exist, available remote processors: imx-rproc" in unknown.stderr
         c.call("containers", "rm", "u1", check=False)
-        # crash: a telling status
+        # crash: a telling status, and four events in order
         here.ctl("0 recovery disabled")
+        with open("/run/events", "w") as out:
+            listener = subprocess.Popen([c.ctr_program, "--address", c.socket, "events"], stdout=out, stdin=subprocess.DEVNULL)
+        time.sleep(1)
         c.call("run", "-d", *RUNTIME, IMAGE, "x1")
+        if c.major >= 2:
+            bootstrap = json.loads(read(c.folder + "/state/io.containerd.runtime.v2.task/default/x1/bootstrap.json"))
+            assert bootstrap["version"] == 3 and bootstrap["protocol"] == "ttrpc", bootstrap
         here.ctl("0 crash")
         engines.wait_for("stopped", lambda: c.status("x1")[0] == "STOPPED", 3)
         gone = c.call("tasks", "rm", "x1", check=False)
         assert "139" in gone.stderr, gone.stderr
         c.call("containers", "rm", "x1")
+        told = engines.wait_for("the events", lambda: events_of("x1", 4))
+        listener.terminate()
+        listener.wait()
+        assert [topic for topic, _ in told] == ["/tasks/" + word for word in ("create", "start", "exit", "delete")], told
+        ended, deleted = told[2][1], told[3][1]
+        assert ended["exit_status"] == deleted["exit_status"] == 139 and ended["id"] == "x1", told
+        assert ended["pid"] == told[0][1]["pid"] and ended["exited_at"] == deleted["exited_at"], told
         clean(here)
         here.ctl("0 recovery enabled")
         # kill -9 of the shim, of the proxy, and by force
@@ -120,6 +133,18 @@ def containerd(here, options):
             clean(here)
     finally:
         c.stop()
+
+
+def events_of(container, count):
+    """(topic, event) of a container from `ctr events`, once there are that many."""
+    found = []
+    for line in read("/run/events").splitlines():
+        topic = next((word for word in line.split() if word.startswith("/tasks/")), None)
+        if topic and "{" in line:
+            event = json.loads(line[line.index("{"):])
+            if event.get("container_id") == container:
+                found.append((topic, event))
+    return found if len(found) >= count else None
 
 
 def messages(name):

@@ -877,6 +877,27 @@ def removed(w):
         w.board.ctl("2 present 1")
 
 
+@scenario("K18", "a proxy that is killed while the core boots leaves no core running, whoever else is killed with it")
+def killed_boot(w):
+    w.board.ctl("0 boot-ms 800")
+    for also_start in (False, True):
+        c = w.create()
+        process = subprocess.Popen([w.runtime, "start", c], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.4)
+        assert w.board.state() == "offline", "still booting"
+        victims = [w.state(c)["pid"]] + ([process.pid] if also_start else [])
+        for pid in victims:
+            os.kill(pid, signal.SIGKILL)
+        assert process.wait(timeout=20) != 0
+        time.sleep(1.0)
+        w.offline(2.0)
+        w.ok("delete", "--force", c)
+    w.board.ctl("0 boot-ms 30")
+    d = w.running()
+    w.ok("kill", d)
+    w.ok("delete", d)
+
+
 @scenario("K17", "each implementation takes a container over from the other's state file")
 def take_over(w):
     c = w.create()

@@ -166,6 +166,9 @@ Result<void> stop_owned_core(const Settings& settings, const Container& containe
         result = std::unexpected(state.error());
     } else if (*state == CoreState::Crashed) {
         result = recover_and_stop(device, firmware_folder(settings.paths), "");
+    } else if (*state == CoreState::Offline && container.details && !container.record().exit_code) {
+        // Whose process was killed may have had it in the middle of its boot.
+        result = stop_booting_core(device);
     } else {
         result = stop_core(device);
     }

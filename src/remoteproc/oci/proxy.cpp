@@ -324,7 +324,10 @@ int run_guard(const GuardOptions& options) {
     const auto lock = owners.lock(device, 3000);
     const auto owner = owners.read(device);
     if (!owner || owner->pid != options.process) return 0;
-    const int error = CoreFile(options.state_fd).stop();
+    const CoreFile core(options.state_fd);
+    // In the middle of its boot it reads offline; a write waits for the end of that.
+    if (core.read().state == CoreState::Offline) (void)core.write("stop");
+    const int error = core.stop();
     if (error == 0) owners.clear(device, *owner);
     note_event(options.events_fd, error == 0 ? fmt::format("exit {} the proxy was killed, the guard stopped the core",
                                                            static_cast<int>(kExitKilled))

@@ -155,10 +155,13 @@ Result<void> wait_for_boot(const Container& container, const PinnedProcess& proc
             if (*record.failed_errno == EINVAL) error.hint = "the kernel refused the ELF; dmesg says why";
             return std::unexpected(std::move(error).with_context("failed to start firmware"));
         }
-        if (!alive)
+        if (!alive) {
+            // The owner's record goes when this fails: the core must not come up after that.
+            if (container.details && !record.exit_code) (void)stop_booting_core(device);
             return host::failure(ErrorCode::InvalidState,
                                  "failed to start firmware: failed to send user defined signal 1: os: process already "
                                  "finished");
+        }
         // The original's proxy writes no notes: the core's state stands for them.
         if (!container.details && is_live(read_state(device).value_or(CoreState::Offline))) return {};
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();

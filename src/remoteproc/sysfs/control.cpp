@@ -11,6 +11,7 @@ namespace talpa::remoteproc {
 namespace {
 
 constexpr int kMaxCountedStarts = 64;
+constexpr int kLateStartMs = 100;  ///< until a file system in user space has taken up a dead process's write
 
 void pause_ms(int ms) {
     std::this_thread::sleep_for(std::chrono::milliseconds(ms));
@@ -62,6 +63,17 @@ Result<void> stop_core(const Device& device, int timeout_ms) {
             return os_failure("write", device.attribute("state"), error);
         if (error != 0) pause_ms(20);
     }
+}
+
+Result<void> stop_booting_core(const Device& device) {
+    // Waits for the lock that the boot holds; EINVAL where there was no boot.
+    (void)write_attribute(device, "state", "stop");
+    for (int waited = 0; waited < kLateStartMs; waited += 20) {
+        TRY_ASSIGN(const CoreState state, read_state(device));
+        if (is_live(state)) return stop_core(device);
+        pause_ms(20);
+    }
+    return {};
 }
 
 Result<void> recover_and_stop(const Device& device, const std::string& firmware_folder, const std::string& substitute) {

@@ -13,6 +13,10 @@ namespace talpa::remoteproc {
 /// is not live already is success. Error: InvalidState with the errno's text.
 [[nodiscard]] Result<void> stop_core(const Device& device, int timeout_ms = 10000);
 
+/// For a core that reads offline although a process that was killed had told it to start: waits until the kernel is
+/// done with that, and stops what came of it. Nothing happens to a core that nobody started.
+[[nodiscard]] Result<void> stop_booting_core(const Device& device);
+
 /// A crashed core is rebooted by "recover" and then stopped. The kernel loads the *old* firmware's name again: where
 /// that file is gone from `firmware_folder`, `substitute` (a path, may be empty) stands in for it meanwhile.
 [[nodiscard]] Result<void> recover_and_stop(const Device& device, const std::string& firmware_folder,

@@ -68,7 +68,8 @@ def sh(script, **more):
 
 
 def private_machine(scratch, remoteproc=False):
-    """Private /etc, /usr/local, /var, /run, /dev/shm, /root/.ssh and /proc in the mount namespace that we are in."""
+    """Private /etc, /usr/local, /var, /run, /dev/shm, /root/.ssh and /proc in the mount namespace that we are in, and a private
+    folder of control sockets: another test's connection to its own 127.0.0.1:PORT would be taken for ours."""
     script = "mount --make-rprivate /\nmount -t proc proc /proc\n"
     for name in ("etc", "usr/local", "var"):
         base = scratch / name.replace("/", "_")
@@ -77,6 +78,7 @@ def private_machine(scratch, remoteproc=False):
         script += f"mount -t overlay overlay -o lowerdir=/{name},upperdir={base}/upper,workdir={base}/work /{name}\n"
     (scratch / "containers").mkdir()
     (scratch / "home").mkdir()
+    (scratch / "control").mkdir(mode=0o700)
     script += f"""
 mkdir -p /var/lib/containers /root/.ssh
 mount --bind {scratch}/containers /var/lib/containers
@@ -84,6 +86,7 @@ mount -t tmpfs tmpfs /run; mkdir -p /run/sshd /run/lock
 mount -t tmpfs tmpfs /dev/shm
 mount --bind {scratch}/home /root; mkdir -p -m 700 /root/.ssh
 if mountpoint -q /sys/fs/cgroup/unified; then umount /sys/fs/cgroup/unified; fi
+mkdir -p -m 700 /tmp/topo-0; mount --bind {scratch}/control /tmp/topo-0
 mkdir -p /etc/containers
 n=$(ulimit -Hn); m=$(ulimit -Hu); [ "$m" != unlimited ] && [ "$m" -le 32768 ] || m=32768
 printf '[containers]\\ndefault_ulimits = ["nofile=%s:%s", "nproc=%s:%s"]\\n' $n $n $m $m > /etc/containers/containers.conf

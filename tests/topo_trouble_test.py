@@ -187,6 +187,48 @@ def check_interrupt(check, board, project):
     topo("down", "--target", TARGET, cwd=project)
 
 
+def check_crowd(check, board, project):
+    """More at a time than MaxStartups 2 and MaxSessions 2 let in: nothing fails, and following logs takes one session."""
+    compose = project / "compose.yaml"
+    good = compose.read_text()
+    compose.write_text("services:\n  app: {platform: linux/arm64, build: app, scale: 5}\n")
+    ran = deploy(project)
+    check.equal(ran.returncode, 0, f"five of them: {ran.stdout}{ran.stderr}")
+    disconnect()
+    crowd = [subprocess.Popen([str(TOPO), "ps", "--json", "--target", TARGET], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env={**os.environ, "HOME": "/root"}) for _ in range(10)]
+    for process in crowd:
+        out, err = process.communicate(timeout=600)
+        check.that(process.returncode == 0 and len(json.loads(out)["containers"]) == 5, f"one of ten at a time: {err}")
+
+    def follow():
+        return subprocess.Popen([str(TOPO), "logs", "--follow", "--json", "--target", TARGET], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env={**os.environ, "HOME": "/root"})
+
+    def names(process):
+        return {json.loads(process.stdout.readline() or "{}").get("container") for _ in range(5)}
+
+    process = follow()
+    check.equal(names(process), {f"{project.name}-app-{i}" for i in range(1, 6)}, "logs of all five at once")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=600)
+    check.equal(process.returncode, 130, "logs, interrupted")
+    for _ in range(100):
+        left = board.run("pgrep -f '[p]odman logs'", check=False).stdout
+        if not left:
+            break
+        time.sleep(0.2)
+    check.equal(left, "", "nothing follows on the target any more")
+    # The connection that all share goes away in the middle.
+    process = follow()
+    names(process)
+    disconnect()
+    out, err = process.communicate(timeout=600)
+    check.that(process.returncode == 1 and "the connection broke off" in err, f"the connection goes: {process.returncode} {err}")
+    topo("down", "--target", TARGET, cwd=project)
+    compose.write_text(good)
+
+
 def main():
     need_root()
     check = Checks()
@@ -206,6 +248,7 @@ def main():
         check_preflight(check, board, project)
         check_cut(check, board, project)
         check_interrupt(check, board, project)
+        check_crowd(check, board, project)
     finally:
         board.stop()
         clean(scratch)

@@ -1,6 +1,6 @@
 // ps, stop, down, logs: what runs on a target (topo spec, sections 8.4 and 8.5).
 #include <algorithm>
-#include <thread>
+#include <charconv>
 
 #include "base/host/json.h"
 #include "topo/cli/opened.h"
@@ -8,6 +8,7 @@
 #include "topo/deploy/pipeline.h"
 #include "topo/deploy/record.h"
 #include "topo/system/text.h"
+#include "topo/target/ssh_error.h"
 
 namespace talpa::topo {
 namespace {
@@ -95,6 +96,24 @@ std::string json_of_names(const char* key, const std::vector<Container>& contain
     return fmt::format("{{\"{}\":[{}]}}", key, out);
 }
 
+// Follows the logs of all containers; ends what it started when its standard input ends, that is, when we are gone.
+std::string follow_script(const Engine& engine, const std::vector<Container>& containers,
+                          const std::vector<std::string>& words) {
+    std::string script = "exec 3<&0\np=\n";
+    for (std::size_t i = 0; i < containers.size(); ++i) {
+        std::vector<std::string> all = {std::string(name_of(engine.kind()))};
+        all.insert(all.end(), words.begin(), words.end());
+        all.push_back(containers[i].id);
+        script += fmt::format(
+            "{0} 2>&1 3<&- | while IFS= read -r l || [ -n \"$l\" ]; do printf '%s\\n' \"{1} $l\"; done 3<&- & p=\"$p "
+            "$!\"\n",
+            shell_quoted(all), i);
+    }
+    // On this machine the group is ours, and a signal ends all; a session of sshd has a group of its own.
+    if (!engine.target().is_local()) script += "{ cat <&3 >/dev/null; kill -TERM 0; } >/dev/null 2>&1 & w=$!\n";
+    return script + "exec 3<&-\nwait $p\n" + (engine.target().is_local() ? "" : "kill $w 2>/dev/null\n") + "exit 0\n";
+}
+
 }  // namespace
 
 std::expected<Opened, Failure> open_project(const Invocation& invocation) {
@@ -167,20 +186,17 @@ Done run_logs(const Invocation& invocation) {
     std::vector<std::string> words = {"logs"};
     if (follow) words.emplace_back("--follow");
     if (const auto tail = invocation.value("--tail")) words.insert(words.end(), {"--tail", *tail});
-    std::mutex mutex;
     std::optional<host::Error> trouble;
+    const auto show = [&](const Container& c, std::string_view line) {
+        if (invocation.json())
+            print(fmt::format("{{\"container\":{},\"line\":{}}}", json_text(c.name), json_text(line)));
+        else
+            print(printable((containers.size() > 1 ? c.name + "  | " : "") + std::string(line), LineEnds::Replace));
+    };
     const auto one = [&](const Container& c) {
         std::vector<std::string> all = words;
         all.push_back(c.id);
-        const std::string prefix = containers.size() > 1 ? c.name + "  | " : "";
-        const auto ran = stream_lines(o.engine.command(all), [&](std::string_view line) {
-            const std::lock_guard lock(mutex);
-            if (invocation.json())
-                print(fmt::format("{{\"container\":{},\"line\":{}}}", json_text(c.name), json_text(line)));
-            else
-                print(printable(prefix + std::string(line), LineEnds::Replace));
-        });
-        const std::lock_guard lock(mutex);
+        const auto ran = stream_lines(o.engine.command(all), [&](std::string_view line) { show(c, line); });
         if (!ran && !trouble && !interrupted()) trouble = ran.error();
     };
     // Firmware says what it says in the trace of its remote processor.
@@ -190,7 +206,6 @@ Done run_logs(const Invocation& invocation) {
             "t=/sys/kernel/debug/remoteproc/${{d##*/}}/trace0; [ -r \"$t\" ] && cat \"$t\"; done",
             shell_quoted(c.remote_processor));
         (void)stream_lines(o.engine.target().shell(script), [&](std::string_view line) {
-            const std::lock_guard lock(mutex);
             if (invocation.json())
                 print(fmt::format("{{\"container\":{},\"source\":\"trace\",\"line\":{}}}", json_text(c.name),
                                   json_text(line)));
@@ -200,11 +215,23 @@ Done run_logs(const Invocation& invocation) {
     };
     for (const Container& c : containers)
         if (c.processing_domain() != "Linux Host") trace(c);
-    if (follow && containers.size() > 1) {
-        // One session each; sshd may allow only two of one connection, so the rest waits its turn.
-        std::vector<std::thread> threads;
-        for (const Container& c : containers) threads.emplace_back([&, c] { one(c); });
-        for (std::thread& thread : threads) thread.join();
+    if (follow) {
+        // All in one session: sshd may allow only two of one connection. Each line comes behind its container's number.
+        Command all = o.engine.target().shell(follow_script(o.engine, containers, words));
+        all.input_stays_open = true;
+        const auto ran = stream_lines(all, [&](std::string_view line) {
+            std::size_t index = 0;
+            const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), index);
+            const bool ours =
+                error == std::errc() && end != line.data() + line.size() && *end == ' ' && index < containers.size();
+            if (ours)
+                show(containers[index], line.substr(static_cast<std::size_t>(end - line.data()) + 1));
+            else
+                print(printable(line, LineEnds::Replace));
+        });
+        if (!ran && !interrupted()) trouble = ran.error();
+        if (ran && ran->status == 255 && !interrupted())
+            trouble = ssh_error(o.engine.target().destination(), "", ran->status, false);
     } else {
         for (const Container& c : containers) one(c);
     }

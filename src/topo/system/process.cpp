@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 #include "base/host/fd.h"
 #include "topo/system/text.h"
@@ -261,7 +262,7 @@ std::optional<std::filesystem::path> find_program(const std::string& name) {
 }
 
 // Captures both outputs while `bytes` go in.
-static host::Result<Outcome> capture_with(const Command& command, std::string_view bytes, std::size_t limit_bytes,
+static host::Result<Outcome> capture_once(const Command& command, std::string_view bytes, std::size_t limit_bytes,
                                           const std::function<void(std::uint64_t)>& sent) {
     if (interrupted()) return std::unexpected(interruption());
     TRY_ASSIGN(PipeEnds in, make_pipe());
@@ -300,6 +301,20 @@ static host::Result<Outcome> capture_with(const Command& command, std::string_vi
     }
     outcome.status = child.wait();
     return outcome;
+}
+
+static host::Result<Outcome> capture_with(const Command& command, std::string_view bytes, std::size_t limit_bytes,
+                                          const std::function<void(std::uint64_t)>& sent) {
+    constexpr Milliseconds kPauses[] = {Milliseconds(200), Milliseconds(600), Milliseconds(1500), Milliseconds(3000)};
+    const auto started = Clock::now();
+    for (const Milliseconds pause : kPauses) {
+        auto outcome = capture_once(command, bytes, limit_bytes, sent);
+        if (!outcome || command.not_begun == nullptr || !command.not_begun(*outcome)) return outcome;
+        if (command.timeout.count() > 0 && Clock::now() - started + pause > command.timeout) return outcome;
+        // Others that were refused at the same moment shall not come back at the same moment.
+        std::this_thread::sleep_for(pause + Milliseconds(::getpid() % 200));
+    }
+    return capture_once(command, bytes, limit_bytes, sent);
 }
 
 host::Result<Outcome> capture(const Command& command, std::size_t limit_bytes) {
@@ -346,8 +361,11 @@ host::Result<Outcome> pass_through(const Command& command, Output output) {
 host::Result<Outcome> stream_lines(const Command& command, const std::function<void(std::string_view)>& line) {
     if (interrupted()) return std::unexpected(interruption());
     TRY_ASSIGN(PipeEnds out, make_pipe());
+    TRY_ASSIGN(PipeEnds in, make_pipe());
+    const int input = command.input_stays_open ? in.read.get() : null_input();
     TRY_ASSIGN(Child child,
-               Child::start(command, {.in = null_input(), .out = out.write.get(), .err = out.write.get()}, Group::Own));
+               Child::start(command, {.in = input, .out = out.write.get(), .err = out.write.get()}, Group::Own));
+    in.read.reset();
     out.write.reset();
     std::string pending;
     bool cut = false;

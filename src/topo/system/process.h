@@ -24,6 +24,9 @@ struct Command {
     std::string input{};
     Milliseconds timeout{0};        ///< 0: none
     bool input_stays_open = false;  ///< behind `input`, until its output ends
+    /// Says of a captured child whether what it was to do has not begun; it is then run again, a few times, with
+    /// pauses.
+    bool (*not_begun)(const struct Outcome&) = nullptr;
 };
 
 struct Outcome {
@@ -48,7 +51,8 @@ inline constexpr std::size_t kMaxCaptured = 16 << 20;
 enum class Output { Inherit, ErrorsToOutput, ErrorsOnly };
 [[nodiscard]] host::Result<Outcome> pass_through(const Command& command, Output output = Output::Inherit);
 
-/// Runs it with its output given line by line to `line` (both streams).
+/// Runs it with its output given line by line to `line` (both streams). With `input_stays_open` its standard input ends
+/// when we do.
 [[nodiscard]] host::Result<Outcome> stream_lines(const Command& command,
                                                  const std::function<void(std::string_view)>& line);
 

@@ -142,6 +142,7 @@ Check connectivity_check(const host::Error& error, const Destination& destinatio
             check.value = "timed out";
             break;
         case SshFault::ConnectionFailed:
+        case SshFault::ConnectionLost:
         case SshFault::Other:
             check.value = one_line(error.message);
             break;

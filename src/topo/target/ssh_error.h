@@ -16,6 +16,7 @@ enum class SshFault {
     AuthenticationFailed,
     TooManyAuthenticationFailures,
     ConnectionFailed,
+    ConnectionLost,  ///< after it had been made
     Other,
 };
 
@@ -27,6 +28,10 @@ struct SshFix {
     std::string description, command;  ///< both empty: none is known
 };
 [[nodiscard]] SshFix fix_for(SshFault fault, const Destination& destination);
+
+/// Did ssh end before the command on the target began? A server refuses sessions beyond MaxSessions and logins beyond
+/// MaxStartups, and a master may end at the very moment when a client turns to it; a moment later all is well.
+[[nodiscard]] bool refused_for_now(int status, std::string_view stderr_text);
 
 /// "ssh command to ssh://D failed: CLASS | stderr: …" with the fix as its hint.
 [[nodiscard]] host::Error ssh_error(const Destination& destination, std::string_view stderr_text, int status,

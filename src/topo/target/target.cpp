@@ -23,6 +23,10 @@ bool private_folder(const std::string& path) {
            (info.st_mode & 077) == 0;
 }
 
+bool not_begun(const Outcome& outcome) {
+    return !outcome.timed_out && refused_for_now(outcome.status, outcome.err);
+}
+
 bool is_ssh_failure(const Outcome& outcome, bool started) {
     return outcome.status == 255 && !started;
 }
@@ -96,9 +100,9 @@ std::vector<std::string> Target::ssh_words(const std::vector<std::string>& extra
     }
     if (options_.timeout.count() > 0)
         option(fmt::format("ConnectTimeout={}", std::max<std::int64_t>(1, options_.timeout.count() / 1000)));
-    // A connection that dies under a transfer is noticed after 15 seconds.
+    // A connection that dies under a transfer is noticed after 30 seconds; a target at its limit may be silent for 15.
     option("ServerAliveInterval=5");
-    option("ServerAliveCountMax=3");
+    option("ServerAliveCountMax=6");
     if (options_.batch)
         for (const char* text : {"BatchMode=yes", "PreferredAuthentications=publickey", "PasswordAuthentication=no",
                                  "NumberOfPasswordPrompts=0"})
@@ -156,13 +160,16 @@ host::Result<void> Target::connect() const {
     if (options_.batch || ::isatty(STDIN_FILENO) == 0) {
         // A little more than ssh's own limit, which says more about the cause.
         if (options_.timeout.count() > 0) command.timeout = options_.timeout + Milliseconds(1500);
+        command.not_begun = not_begun;
         TRY_ASSIGN(const Outcome outcome, topo::capture(command));
         if (outcome.timed_out || outcome.status != 0)
             return std::unexpected(ssh_error(destination_, outcome.err, outcome.status, outcome.timed_out));
         return {};
     }
     TRY_ASSIGN(const Outcome outcome, pass_through(command, Output::ErrorsOnly));
-    if (outcome.status != 0) return std::unexpected(ssh_error(destination_, "", outcome.status, false));
+    if (outcome.status != 0)  // ssh has said why on the terminal
+        return host::failure(ErrorCode::AccessFailed, "ssh command to {} failed: exit status {}", destination_.uri(),
+                             outcome.status);
     return {};
 }
 
@@ -176,6 +183,7 @@ host::Result<Outcome> Target::run(const std::string& script, Milliseconds timeou
     }
     command.argv = ssh_words();
     command.argv.push_back(login_shell_payload(script));
+    command.not_begun = not_begun;
     TRY_ASSIGN(Outcome outcome, topo::capture(command));
     bool started = false, started_err = false;
     const std::string err = outcome.err;
@@ -190,6 +198,7 @@ Command Target::command(const std::vector<std::string>& argv, bool terminal) con
     if (is_local()) return Command{.argv = argv};
     Command command{.argv = ssh_words(terminal ? std::vector<std::string>{"-t"} : std::vector<std::string>{"-T"})};
     command.argv.push_back(shell_quoted(argv));
+    command.not_begun = not_begun;
     return command;
 }
 

@@ -163,4 +163,21 @@ TEST(Text, WhatStrangersWriteCannotDriveATerminal) {
 }
 
 }  // namespace
+// What OpenSSH 9.2 says, with 255, when a server lets nobody in for now, and when it has begun.
+TEST(SshError, RefusedForNow) {
+    for (const char* said :
+         {"kex_exchange_identification: read: Connection reset by peer\r\nConnection reset by ::1 port 22",
+          "mux_client_request_session: session request failed: Session open refused by peer\n"
+          "ControlSocket /tmp/x already exists, disabling multiplexing\n"
+          "kex_exchange_identification: Connection closed by remote host"})
+        EXPECT_TRUE(refused_for_now(255, said)) << said;
+    EXPECT_FALSE(refused_for_now(1, "kex_exchange_identification: read: Connection reset by peer"));
+    for (const char* said : {"", "ssh: connect to host h port 22: Connection refused", "Permission denied (publickey).",
+                             "curl: kex_exchange_identification: no",
+                             "banner exchange: Connection to 10.0.0.1 port 22: Connection timed out"})
+        EXPECT_FALSE(refused_for_now(255, said)) << said;
+    EXPECT_EQ(classify_ssh(""), SshFault::ConnectionLost);
+    EXPECT_EQ(classify_ssh("Timeout, server 10.0.0.1 not responding.\r\n"), SshFault::ConnectionLost);
+}
+
 }  // namespace talpa::topo

@@ -68,6 +68,7 @@ bench_webapp() {
 
 bench_topo() {
     /usr/bin/python3 bench/topo.py
+    [ -z "${TOPO_ORIGINAL:-}" ] || /usr/bin/python3 bench/topo.py --board
 }
 
 [ $# -gt 0 ] || set -- litert kernels run compiler m33 topo webapp remoteproc

@@ -111,8 +111,8 @@ class Board:
         self.scratch.mkdir()
         options = "".join(f"{line}\n" for line in sshd_options)
         (self.scratch / "sshd_config").write_text(
-            f"ListenAddress 127.0.0.1:{PORT}\nListenAddress [::1]:{PORT}\nHostKey {self.scratch}/host_key\nPidFile none\nStrictModes no\nMaxSessions 2\n"
-            f"MaxStartups 2\nUsePAM no\nPrintMotd no\n{options}")
+            f"{options}ListenAddress 127.0.0.1:{PORT}\nListenAddress [::1]:{PORT}\nHostKey {self.scratch}/host_key\nPidFile none\nStrictModes no\nMaxSessions 2\n"
+            f"MaxStartups 2\nUsePAM no\nPrintMotd no\n")  # the first word counts
         sh(f"ssh-keygen -q -t ed25519 -N '' -f {self.scratch}/host_key")
         self.log = open(self.scratch / "sshd.log", "w")
         self.process = subprocess.Popen(

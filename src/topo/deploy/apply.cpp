@@ -55,6 +55,7 @@ class Applying {
                         TRY(host::with_context(wait_for_dependency(engine_, other.desired.name, dependency, other.desired.healthcheck, options_.wait), fmt::format("starting {}", step.desired.name)));
             TRY(one(step));
             watched.push_back(step.desired);
+            watched.back().settled = step.act == Act::Keep;
         }
         return wait_until_good(engine_, watched, options_.wait);
     }

@@ -112,9 +112,11 @@ host::Result<Builder> find_builder(const Engine& host) {
     TRY_ASSIGN(const Outcome buildx, host.run({"buildx", "version"}, Milliseconds(10'000), Engine::Check::Nothing));
     builder.contexts = buildx.ok();
     if (buildx.ok()) return builder;
-    TRY_ASSIGN(const Outcome client,
-               host.run({"version", "--format", "{{.Client.Version}}"}, Milliseconds(10'000), Engine::Check::Nothing));
-    builder.buildkit = client.ok() && std::atoi(client.out.c_str()) < 23;
+    // "Docker version 20.10.24+dfsg1, build …"; `docker version` would ask the engine as well.
+    TRY_ASSIGN(const Outcome client, host.run({"--version"}, Milliseconds(10'000), Engine::Check::Nothing));
+    constexpr std::string_view kStart = "Docker version ";
+    builder.buildkit =
+        client.ok() && client.out.starts_with(kStart) && std::atoi(client.out.c_str() + kStart.size()) < 23;
     return builder;
 }
 

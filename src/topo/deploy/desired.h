@@ -24,6 +24,7 @@ struct Desired {
     std::optional<Healthcheck> healthcheck;
     std::vector<Port> ports;
     std::optional<Milliseconds> stop_grace_period;
+    bool settled = false;  ///< it ran before: need not be watched for a while
 };
 
 struct TargetFacts {

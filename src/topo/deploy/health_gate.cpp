@@ -59,7 +59,7 @@ host::Result<bool> is_good(const Engine& engine, const Desired& d, const State& 
     if (state.state != "running") return false;
     const bool checked = state.has_check && !(d.healthcheck && d.healthcheck->disabled);
     if (!checked) {
-        if (age < kSettleTime) return false;
+        if (!d.settled && age < kSettleTime) return false;
         return std::all_of(d.ports.begin(), d.ports.end(), [&](const Port& p) { return p.published == 0 || p.protocol != "tcp" || port_accepts(engine, p.published); });
     }
     if (state.health == "healthy") return true;

@@ -7,7 +7,7 @@
 
 namespace talpa::topo {
 
-/// How long a container without a health check is watched.
+/// How long a container without a health check is watched that has just been started.
 inline constexpr Milliseconds kSettleTime{1500};
 
 /// Returns when all are good; an error names the container, what it said last and its log's end.

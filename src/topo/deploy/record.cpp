@@ -131,7 +131,8 @@ host::Result<void> write_record(const Target& target, const std::string& project
     stamped.time = now();
     const auto old = read_records(target, project);
     const bool same = old && old->current && same_part(*old->current) == same_part(stamped);
-    const char* keep = same ? "" : "if [ -f \"$d/current.json\" ]; then mv \"$d/current.json\" \"$d/previous.json\"; fi && ";
+    if (same) return {};  // its time stays that of the deployment that made these containers
+    const char* keep = "if [ -f \"$d/current.json\" ]; then mv \"$d/current.json\" \"$d/previous.json\"; fi && ";
     Command command = target.shell(folder_line(project) + "umask 077; mkdir -p \"$d\" && cat > \"$d/new.json\" && " + keep + "mv \"$d/new.json\" \"$d/current.json\"");
     command.timeout = kQuestion;
     command.input = record_json(stamped);

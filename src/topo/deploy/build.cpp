@@ -17,6 +17,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+constexpr int kFirstDockerWithContexts = 23;
+
 void add(Words& words, std::string flag, std::string value) {
     words.push_back(std::move(flag));
     words.push_back(std::move(value));
@@ -56,7 +58,7 @@ host::Result<void> build_one(const Project& project, const Service& service, con
             if (!source.starts_with("service:"))
                 return host::failure(
                     ErrorCode::NotSupported,
-                    "service \"{}\": the build context \"{}\" needs buildx, which this Docker does not have",
+                    "service \"{}\": the build context \"{}\" needs buildx and Docker 23 or newer",
                     service.name, context);
             TRY(host.tag(image_reference(project, *project.find(source.substr(8)), builder.kind), context));
             lent.push_back(context);
@@ -110,8 +112,14 @@ host::Result<Builder> find_builder(const Engine& host) {
         return builder;
     }
     TRY_ASSIGN(const Outcome buildx, host.run({"buildx", "version"}, Milliseconds(10'000), Engine::Check::Nothing));
-    builder.contexts = buildx.ok();
-    if (buildx.ok()) return builder;
+    if (buildx.ok()) {
+        // The BuildKit inside of engines before 23 has no frontend that takes contexts ("unsupported frontend
+        // capability moby.buildkit.frontend.contexts").
+        TRY_ASSIGN(const Outcome server, host.run({"version", "--format", "{{.Server.Version}}"}, Milliseconds(10'000),
+                                                  Engine::Check::Nothing));
+        builder.contexts = server.ok() && std::atoi(server.out.c_str()) >= kFirstDockerWithContexts;
+        return builder;
+    }
     // "Docker version 20.10.24+dfsg1, build …"; `docker version` would ask the engine as well.
     TRY_ASSIGN(const Outcome client, host.run({"--version"}, Milliseconds(10'000), Engine::Check::Nothing));
     constexpr std::string_view kStart = "Docker version ";

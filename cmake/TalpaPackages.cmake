@@ -100,6 +100,7 @@ install(FILES ${talpa_runner} DESTINATION lib/talpa/runner/rootfs COMPONENT talp
 install(FILES ${talpa_said}/runner/config.json DESTINATION lib/talpa/runner COMPONENT talpa-board)
 install(FILES ${talpa_said}/runner/executorch_runner_cm33.elf DESTINATION /lib/firmware COMPONENT talpa-board)
 
+install(FILES docs/board.md DESTINATION share/doc/talpa-board COMPONENT talpa-board)
 talpa_unit(talpa-board talpa-runner.service)
 
 set(CPACK_GENERATOR DEB)

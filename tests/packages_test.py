@@ -60,7 +60,7 @@ def in_scratch_root(debs):
 set -e
 dpkg -i /scratch/debs/*.deb >/dev/null
 echo "installed=$(dpkg-query -W -f '${Package} ${Status}\n' talpa talpa-board talpa-webapp topo remoteproc-runtime | grep -c 'install ok installed')"
-echo "audit=$(dpkg --audit | wc -l)"
+echo "audit=$(dpkg --audit talpa talpa-board talpa-webapp topo remoteproc-runtime | wc -l)"
 echo "versions=$(for p in talpa talpa-webapp topo remoteproc-runtime; do $p --version | head -n 1; done | tr '\n' ';')"
 echo "compare=$(talpa compare "$PROGRAM" --input "$INPUT" >/dev/null && echo equal)"
 echo "completion=$(bash -c '. /usr/share/bash-completion/completions/talpa; COMP_WORDS=(talpa insp); COMP_CWORD=1; _talpa; echo ${COMPREPLY[@]}')"

@@ -115,6 +115,12 @@ def check_doctor(check, board, folder):
     check.that("reusable" not in tree, "the NPU's region is not reusable")
     ran = topo("doctor", "--target", TARGET)
     check.that("Device tree" not in ran.stdout, f"and now it is well: {ran.stdout}")
+    # An EVK, with both boards' trees in its boot partition.
+    subprocess.run(["nsenter", "-t", board.pid, "--mount", "/bin/sh", "-c", "mount -t tmpfs tmpfs /sys/firmware && mkdir -p /sys/firmware/devicetree/base && "
+                    "printf 'fsl,imx93-11x11-evk\\0fsl,imx93\\0' > /sys/firmware/devicetree/base/compatible && cat > /run/media/boot/imx93-11x11-evk.dtb"],
+                   stdin=open(folder / "tree.dtb", "rb"), check=True)
+    check.has(topo("doctor", "--target", TARGET).stdout, "Device tree /run/media/boot/imx93-11x11-evk.dtb:", "the board's own tree")
+    subprocess.run(["nsenter", "-t", board.pid, "--mount", "umount", "/sys/firmware"], check=True)
 
 
 def make_project(folder):

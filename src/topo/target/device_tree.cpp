@@ -135,9 +135,13 @@ host::Result<std::string> tree_difference(const std::filesystem::path& old_dtb, 
 }
 
 host::Result<std::string> find_boot_tree(const Target& target) {
+    // A boot partition has the trees of many boards; the board's own name ("fsl,imx93-11x11-evk") is that of its file.
     TRY_ASSIGN(
         const Outcome outcome,
-        target.run("find /boot /run/media /mnt /media -name imx93-11x11-frdm.dtb -type f 2>/dev/null | head -n 1",
+        target.run("n=$(tr '\\0' '\\n' < /sys/firmware/devicetree/base/compatible 2>/dev/null | "
+                   "sed -n 's/^fsl,\\(imx93-[a-z0-9-]*\\)$/\\1/p' | head -n 1); "
+                   "find /boot /run/media /mnt /media -name \"${n:-imx93-11x11-frdm}.dtb\" -type f 2>/dev/null | "
+                   "head -n 1",
                    kQuestion));
     return std::string(trimmed(outcome.out));
 }

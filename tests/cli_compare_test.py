@@ -67,6 +67,45 @@ def main():
         check.equal(other.status, 2, "a program that does not take the inputs is trouble")
         check.that("resnet8_random.pte" in other.err, f"which side has trouble: {other.err}")
 
+        # A model: its program is sound; another one's program is compared by its outputs.
+        network = GOLDEN / "import" / "qdq_net.onnx"
+        ran = talpa("compare", network, "--input", GOLDEN / "import" / "qdq_net.in0.bin", "--all")
+        check.equal(ran.status, 0, f"a model and its program: {ran.out}{ran.err}")
+        check.that("conv2d" in ran.out and "the program computes" in ran.out and "off" not in ran.out, ran.out)
+        compiled = folder / "qdq.pte"
+        talpa("compile", network, "-o", compiled)
+        again = talpa("compare", network, compiled, "--input", GOLDEN / "import" / "qdq_net.in0.bin", "--all")
+        check.equal((again.status, again.out), (0, ran.out), "the same with the program from a file")
+        noisy = talpa("compare", network, compiled, "--input", GOLDEN / "import" / "qdq_net.in0.bin", "--least", "150")
+        check.that(noisy.status == 1 and "quantization goes wrong first at" in noisy.out, noisy.out)
+        otherwise = folder / "otherwise.pte"
+        talpa("compile", network, "-o", otherwise, "--sram", "8K", "--target", "ethos-u65-512")
+        other = talpa("compare", network, otherwise, "--input", GOLDEN / "import" / "qdq_net.in0.bin")
+        check.equal(other.status, 2, f"a program for another NPU does not run here: {other.out}{other.err}")
+        talpa("compile", network, "-o", otherwise, "--memory-mode", "sram-only")
+        other = talpa("compare", network, otherwise, "--input", GOLDEN / "import" / "qdq_net.in0.bin")
+        check.that(other.status == 0 and "only its outputs were compared" in other.out and "exactly" in other.out, f"{other.out}{other.err}")
+        # One changed byte of its constants: the operator is named, if it still runs.
+        program, named = bytearray(compiled.read_bytes()), False
+        start, size = weights_of(program)
+        for at in range(1, size, 16):
+            changed = bytearray(program)
+            changed[start + at] ^= 0x20
+            (folder / "changed.pte").write_bytes(changed)
+            ran = talpa("compare", network, folder / "changed.pte", "--input", GOLDEN / "import" / "qdq_net.in0.bin")
+            named = named or (ran.status == 1 and "the program goes wrong first at" in ran.out and " elements are off" in ran.out)
+            if named:
+                break
+        check.that(named, f"a changed program goes wrong at an operator: {ran.out}{ran.err}")
+        for what, arguments, text in (
+                ("a model without inputs", (network,), "--image FILE or --input"),
+                ("inputs of another size", (network, "--input", INT8 / "in0.bin"), "bytes of float32"),
+                ("a model and --against", (network, "--against", PROGRAM), "--against is for programs"),
+                ("two programs", (PROGRAM, PROGRAM), "--against"),
+                ("a picture for a program", (PROGRAM, "--image", "x.jpg"), "--image is for models")):
+            ran = talpa("compare", *arguments)
+            check.that(ran.status == 2 and text in ran.err, f"{what}: {ran.status} {ran.out}{ran.err}")
+
         for what, arguments, text in (
                 ("missing program", ("compare", folder / "none.pte", "--input", RESNET / "in0.bin"), "none.pte"),
                 ("missing other side", ("compare", PROGRAM, "--input", RESNET / "in0.bin", "--against", folder / "none"), "none"),

@@ -2,6 +2,7 @@
 """talpa compile and talpa model from the outside: a program that runs and gives what the float or quantized model gave, dumps,
 JSON, everything that is unsupported at once, wrong usage, weights of a built-in network, calibration from .npy."""
 import json
+import os
 import pathlib
 import struct
 import tempfile
@@ -85,6 +86,48 @@ def main():
         check.that(made.status == 0 and made.out.count("conv2d") >= 9, f"the names say which network it is: {made.out[:300]}{made.err}")
         wrong = talpa("compile", IMPORT / "ds_cnn.safetensors", "--architecture", "resnet18", "-o", missing)
         check.that(wrong.status == 1 and "missing: 'conv1.weight'" in wrong.err, f"what does not fit is listed: {wrong.err[:300]}")
+
+        # Vela's forms: a configuration, costs, the debug map; and the map names the program's operations.
+        config = folder / "my.ini"
+        config.write_text("[System_Config.Slow]\ncore_clock=1e8\naxi0_port=Sram\naxi1_port=Dram\nDram_clock_scale=0.5\n"
+                          "[Memory_Mode.Small]\nconst_mem_area=Axi1\narena_mem_area=Axi1\narena_cache_size=65536\n")
+        csv, database = folder / "out.csv", folder / "out.xml"
+        made = talpa("compile", IMPORT / "qdq_net.onnx", "-o", program, "--config", config, "--system-config", "Slow", "--memory-mode", "Small",
+                     "--csv", csv, "--debug-db", database)
+        check.that(made.status == 0 and "64.0 KiB of SRAM" in made.out and "at 100 MHz" in made.out, f"a configuration of one's own: {made.out}{made.err}")
+        names, values = (line.split(",") for line in csv.read_text().splitlines())
+        row = dict(zip(names, values))
+        check.equal((row["network"], row["system_config"], row["memory_mode"], float(row["core_clock"])), ("qdq_net", "Slow", "Small", 1e8), "costs")
+        shown = talpa("inspect", program, "--json", "--debug-db", database, "--config", config)
+        facts = json.loads(shown.out)["delegates"][0]
+        named = [o["node"] for o in facts["operations"] if "ofm" in o and "node" in o]
+        check.equal((len(named), facts["cycles_total"]), (sum("ofm" in o for o in facts["operations"]), int(row["cycles_total"])),
+                    "every kernel has a node, and the costs are the same")
+        check.that("Conv" in "".join(named) or "conv" in "".join(named) or named, f"names of the model: {named}")
+        failed = talpa("compile", IMPORT / "qdq_net.onnx", "-o", program, "--config", config, "--system-config", "Fast")
+        check.that(failed.status == 2 and "in the files: Slow" in failed.err, f"a system that there is not: {failed.err}")
+        config.write_text("[System_Config.Slow]\ncore_clock=fast\n")
+        failed = talpa("compile", IMPORT / "qdq_net.onnx", "-o", program, "--config", config, "--system-config", "Slow")
+        check.that(failed.status == 2 and "my.ini:2: [System_Config.Slow] core_clock: 'fast'" in failed.err, f"file, section, key: {failed.err}")
+        check.equal(talpa("inspect", program, "--debug-db", csv).status, 1, "a debug database that is none")
+
+        # Calibration that cannot be used.
+        (folder / "empty").mkdir()
+        failed = talpa("compile", IMPORT / "float_net.onnx", "-o", missing, "--calibration", folder / "empty")
+        check.that(failed.status == 1 and "no picture, .npy or .bin in it" in failed.err, f"an empty folder: {failed.err}")
+        (folder / "empty" / "notes.txt").write_text("no picture")
+        failed = talpa("compile", IMPORT / "float_net.onnx", "-o", missing, "--calibration", folder / "empty")
+        check.that(failed.status == 1 and "notes.txt" in failed.err, f"nothing but what is no picture: {failed.err}")
+        (folder / "empty" / "a.bin").write_bytes(data)
+        made = talpa("compile", IMPORT / "float_net.onnx", "-o", program, "--calibration", folder / "empty")
+        check.that(made.status == 0 and "not used: notes.txt" in made.err, f"it is passed over, by name: {made.err}")
+
+        # A name of the registry without a network: what to do instead.
+        offline = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "https_proxy": "http://127.0.0.1:9", "ALL_PROXY": "http://127.0.0.1:9"}
+        failed = talpa("compile", "mobilenet_v2", "-o", missing, env=offline)
+        check.that(failed.status == 1 and "Without a network: fetch https://" in failed.err and "mobilenet_v2-b0353104.pth" in failed.err, f"offline: {failed.err}")
+        failed = talpa("model", "get", "mobilenet_v2", env=offline)
+        check.that(failed.status == 1 and "Without a network" in failed.err, f"offline: {failed.err}")
 
         # Usage.
         check.equal(talpa("compile", IMPORT / "qdq_net.onnx").status, 2, "no output")

@@ -14,9 +14,7 @@
 #include "base/host/terminal.h"
 #include "cli/classify_command.h"
 #include "cli/command_line.h"
-#include "cli/compare_command.h"
 #include "cli/completion.h"
-#include "cli/inspect_command.h"
 #include "cli/run_command.h"
 
 namespace talpa::cli {
@@ -26,9 +24,7 @@ using host::Error;
 using host::Result;
 
 constexpr const char* kFooter = R"(Examples:
-  talpa run mobilenet_v2.pte --image cat.jpg --labels imagenet_labels.txt
-{}  talpa inspect mobilenet_v2.pte --html report.html
-  talpa compare mobilenet_v2.pte --input in0.bin --against expected/
+  talpa run mobilenet_v2.pte --image cat.jpg --labels imagenet_labels.txt{}
 
 Help on a command: talpa COMMAND --help)";
 
@@ -48,18 +44,6 @@ constexpr const char* kClassifyFooter = R"(Examples:
 Runs on the Cortex-M33 and the NPU of the board that this machine is (an i.MX 93, real or virtual), by /dev/mem and
 /dev/ttyRPMSG* only; the firmware must run. The result is that of `talpa run` with the same program, bit for bit.)";
 
-constexpr const char* kInspectFooter = R"(Examples:
-  talpa inspect model.pte
-  talpa inspect model.pte --ops
-  talpa inspect model.pte --html report.html)";
-
-constexpr const char* kCompareFooter = R"(Examples:
-  talpa compare model.pte --input in0.bin --against expected/
-  talpa compare old.pte --input in0.bin --against new.pte
-
-A folder holds recorded outputs: out0.bin, out1.bin …
-Exit status: 0 equal, 1 different, 2 trouble, 130 interrupted.)";
-
 constexpr const char* kCompletionFooter = R"(Examples:
   source <(talpa completion bash)
   talpa completion fish > ~/.config/fish/completions/talpa.fish)";
@@ -68,8 +52,6 @@ constexpr const char* kCompletionFooter = R"(Examples:
 struct Commands {
     RunOptions run;
     ClassifyOptions classify;
-    InspectOptions inspect;
-    CompareOptions compare;
     std::string shell;
 };
 
@@ -143,36 +125,6 @@ void add_classify(CLI::App& app, ClassifyOptions& o) {
     classify->footer(std::string(kClassifyFooter) + "\n\n" + kExitFooter);
 }
 
-void add_inspect(CLI::App& app, InspectOptions& o) {
-    CLI::App* inspect =
-        app.add_subcommand("inspect", "Show what is in a program, what memory it needs and where its time goes");
-    inspect->add_option("PROGRAM.pte", o.program, "Program")->type_name("FILE.pte")->required();
-    inspect->add_flag("--ops", o.ops, "List every operation of the NPU");
-    inspect->add_flag("--json", o.json, "Print one JSON document");
-    inspect->add_option("--data", o.data, "Data file of the program; may be given again")
-        ->type_name("FILE.ptd")
-        ->allow_extra_args(false);
-    inspect->add_option("--html", o.html, "Write a report that opens in a browser, offline")->type_name("FILE.html");
-    inspect->footer(std::string(kInspectFooter) + "\n\n" + kExitFooter);
-}
-
-void add_compare(CLI::App& app, CompareOptions& o) {
-    CLI::App* compare = app.add_subcommand("compare", "Compare two programs, or one with recorded outputs");
-    compare->add_option("PROGRAM.pte", o.program, "Program")->type_name("FILE.pte")->required();
-    compare->add_option("--input", o.inputs, "Raw input; once for each input of the program, in order")
-        ->type_name("FILE.bin")
-        ->allow_extra_args(false);
-    compare
-        ->add_option("--against", o.against,
-                     "Folder of recorded outputs, or another program (default: the program's folder)")
-        ->type_name("DIR|PROGRAM2.pte");
-    compare->add_option("--method", o.method, "Method to run")->type_name("NAME")->capture_default_str();
-    compare->add_option("--data", o.data, "Data file of the programs; may be given again")
-        ->type_name("FILE.ptd")
-        ->allow_extra_args(false);
-    compare->footer(kCompareFooter);
-}
-
 void add_completion(CLI::App& app, std::string& shell) {
     CLI::App* completion = app.add_subcommand("completion", "Print a script that completes talpa's options in a shell");
     completion->add_option("shell", shell, "Shell: bash, zsh or fish")->type_name("{bash,zsh,fish}")->required();
@@ -192,16 +144,16 @@ int dispatch_commands(const CLI::App& app, Commands& c, MoreCommands* more) {
         if (!valid) return usage_error(valid.error(), "classify");
         return finish(succeed(classify_on_board(c.classify)), host::kExitFailed);
     }
-    if (app.got_subcommand("inspect")) return finish(succeed(inspect_program(c.inspect)), host::kExitFailed);
-    if (app.got_subcommand("compare")) {
-        const auto valid = check(c.compare);
-        if (!valid) return usage_error(valid.error(), "compare");
-        return finish(compare_programs(c.compare), host::kExitUsage);
-    }
     const auto script = completion_script(app, c.shell);
     if (!script) return usage_error(script.error(), "completion");
     fmt::print("{}", *script);
     return finish(host::kExitSuccess, host::kExitFailed);
+}
+
+/// Of compare, 1 means that something differs.
+int trouble_status(const CLI::App& app) {
+    const CLI::App* compare = app.get_subcommand_no_throw("compare");
+    return compare != nullptr && compare->parsed() ? host::kExitUsage : host::kExitFailed;
 }
 
 /// fmt throws when a large text does not fit into the stream's buffer and cannot be written.
@@ -210,8 +162,7 @@ int dispatch(const CLI::App& app, Commands& c, MoreCommands* more) {
         return dispatch_commands(app, c, more);
     } catch (const std::system_error&) {
         if (std::ferror(stdout) == 0) throw;
-        return finish(host::failure(ErrorCode::AccessFailed, "cannot write to standard output"),
-                      app.got_subcommand("compare") ? host::kExitUsage : host::kExitFailed);
+        return finish(host::failure(ErrorCode::AccessFailed, "cannot write to standard output"), trouble_status(app));
     }
 }
 
@@ -230,8 +181,6 @@ int run_app(int argc, const char* const* argv, MoreCommands* more) {
     Commands commands;
     add_run(app, commands.run);
     add_classify(app, commands.classify);
-    add_inspect(app, commands.inspect);
-    add_compare(app, commands.compare);
     if (more != nullptr) more->add(app);
     add_completion(app, commands.shell);
     try {
@@ -251,8 +200,7 @@ int run_app(int argc, const char* const* argv, MoreCommands* more) {
         host::say(fmt::format("{} {}\n  {} --help\n", host::Style(stderr).red(command + ":"), what, command));
         return host::kExitUsage;
     }
-    // Of compare, 1 means that something differs.
-    const int trouble = app.got_subcommand("compare") ? host::kExitUsage : host::kExitFailed;
+    const int trouble = trouble_status(app);
     try {
         return dispatch(app, commands, more);
     } catch (const std::bad_alloc&) {

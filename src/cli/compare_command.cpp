@@ -7,6 +7,7 @@
 
 #include "base/host/exit_status.h"
 #include "base/host/terminal.h"
+#include "cli/compare_model.h"
 #include "inspect/compare.h"
 
 namespace talpa::cli {
@@ -83,12 +84,29 @@ std::vector<std::string> inputs_of(const CompareOptions& options, const fs::path
 }  // namespace
 
 host::Result<void> check(const CompareOptions& options) {
+    if (is_model(options.program)) {
+        if (!options.against.empty())
+            return host::failure(ErrorCode::InvalidArgument,
+                                 "--against is for programs; with a model, its program stands behind it");
+        if (options.image.empty() == options.inputs.empty())
+            return host::failure(ErrorCode::InvalidArgument,
+                                 "give the model an input: --image FILE or --input FILE.bin");
+        CompileOptions compile = options.compile;
+        compile.in_memory = true;
+        return check(compile);
+    }
+    if (!options.compiled.empty())
+        return host::failure(ErrorCode::InvalidArgument, "{} is a program: compare it with --against {}",
+                             options.program, options.compiled);
+    if (!options.image.empty())
+        return host::failure(ErrorCode::InvalidArgument, "--image is for models; a program takes --input FILE.bin");
     if (!options.against.empty() && !fs::exists(options.against))
         return host::failure(ErrorCode::NotFound, "there is no {}", options.against);
     return {};
 }
 
 host::Result<int> compare_programs(const CompareOptions& options) {
+    if (is_model(options.program)) return compare_model(options);
     fs::path against = options.against;
     if (against.empty()) against = fs::absolute(options.program).parent_path();
     const bool recorded = fs::is_directory(against);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/host/error.h"
 #include "cli/picture_options.h"
@@ -16,7 +17,8 @@ struct CompileOptions {
     std::string target = "ethos-u65-256";
     std::string system;  ///< empty: the target's usual one
     std::string memory_mode = "dedicated-sram";
-    std::string sram = "384K";
+    std::string sram;                  ///< empty: what the memory mode says, else 384K
+    std::vector<std::string> configs;  ///< Vela's .ini files
     std::string optimize = "speed";
     std::string io = "model";
     std::string calibration;
@@ -25,11 +27,13 @@ struct CompileOptions {
     std::string evaluate;
     std::string labels;
     std::string dump_after;
+    std::string csv, debug_db;  ///< files to write: costs and the debug map, in Vela's forms
     std::size_t calibration_limit = 512;
     std::int64_t picture_size = 0;  ///< of a built-in network; 0: the usual one
-    unsigned threads = 0;  ///< 0: as many as there are processors
+    unsigned threads = 0;           ///< 0: as many as there are processors
     bool report = false;
     bool json = false;
+    bool in_memory = false;  ///< no program is written
     PictureOptions picture;
 };
 

@@ -5,13 +5,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/host/file.h"
 #include "base/host/terminal.h"
+#include "compiler/vela/system.h"
+#include "inspect/debug_map.h"
 #include "inspect/report.h"
 #include "inspect/report_html.h"
 #include "inspect/report_json.h"
 #include "inspect/report_text.h"
+#include "inspect/summary_csv.h"
 #include "runtime/operators/all.h"
 
 namespace talpa::cli {
@@ -23,13 +27,38 @@ std::size_t terminal_width() {
     return std::clamp<std::size_t>(size.ws_col, 60, 200);
 }
 
+host::Result<npu_model::SystemConfig> machine(const InspectOptions& options, const std::string& npu,
+                                              const std::string& system, const std::string& mode) {
+    const auto& standard = npu_model::default_system_config();
+    compiler::vela::TargetOptions wanted{.npu = npu.empty() ? standard.npu.hardware->name : npu,
+                                         .system = options.system.empty() ? system : options.system,
+                                         .memory_mode = options.memory_mode.empty() ? mode : options.memory_mode,
+                                         .files = {options.configs.begin(), options.configs.end()}};
+    if (wanted.memory_mode.empty()) wanted.memory_mode = standard.mode;
+    TRY_ASSIGN(const auto target, compiler::vela::make_target(wanted));
+    return target.config;
+}
+
 }  // namespace
 
 host::Result<void> inspect_program(const InspectOptions& options) {
     inspect::Options facts;
     facts.operators = runtime::all_operators();
     facts.data_files.assign(options.data.begin(), options.data.end());
+    if (!options.system.empty() || !options.memory_mode.empty() || !options.configs.empty())
+        facts.machine = [&](const std::string& npu, const std::string& system, const std::string& mode) {
+            return machine(options, npu, system, mode);
+        };
+    inspect::DebugMap names;
+    if (!options.debug_db.empty()) {
+        TRY_ASSIGN(const auto xml, host::read_text(options.debug_db, 256 << 20));
+        TRY_ASSIGN(names, inspect::read_debug_map(xml, options.debug_db));
+        facts.debug_map = &names;
+    }
     TRY_ASSIGN(const inspect::Report report, inspect::inspect_file(options.program, facts));
+    if (!options.csv.empty())
+        TRY(host::write_text(options.csv,
+                             inspect::summary_csv(report, std::filesystem::path(options.program).stem().string())));
     if (!options.html.empty()) {
         TRY(host::with_context(host::write_text(options.html, inspect::report_html(report)), "report"));
         // With --json, standard output is the document's alone.

@@ -77,7 +77,15 @@ host::Result<void> read_stream(DelegateReport& d, const runtime::EthosUDelegate&
     d.inputs = records(delegate.inputs());
     d.outputs = records(delegate.outputs());
     d.config = config_for(d, options);
+    if (options.machine) {
+        TRY_ASSIGN(d.config, options.machine(d.npu, d.system, d.memory_mode));
+    }
     TRY_ASSIGN(auto operations, npu_model::decode_all(delegate.stream()));
+    if (options.debug_map != nullptr) {
+        std::vector<std::uint32_t> offsets;
+        for (const npu::Operation& op : operations) offsets.push_back(op.offset_bytes);
+        d.nodes = options.debug_map->nodes_of(d.index, offsets);
+    }
     auto cost = npu_model::network_cost(operations, d.config);
     d.network =
         analyse(std::move(operations), std::move(cost), borders(d.inputs), borders(d.outputs), d.fast_is_scratch);

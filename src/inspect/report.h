@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/host/error.h"
+#include "inspect/debug_map.h"
 #include "inspect/network.h"
 #include "pte/delegate_blob.h"
 #include "pte/file.h"
@@ -23,6 +25,12 @@ struct Options {
     std::vector<std::filesystem::path> data_files;  ///< .ptd
     std::string system;       ///< cycle model: "High_End" …; empty: as the program was compiled for
     std::string memory_mode;  ///< likewise
+    /// The machine to estimate for, given NPU, system and memory mode as the program names them; not set: the published
+    /// configurations. Its error is the delegate's problem.
+    std::function<host::Result<npu_model::SystemConfig>(const std::string& npu, const std::string& system,
+                                                        const std::string& memory_mode)>
+        machine{};
+    const DebugMap* debug_map = nullptr;  ///< names of nodes for the operations of the main method
 };
 
 /// Text pairs, in file order: compile specs.
@@ -50,7 +58,8 @@ struct DelegateReport {
     std::vector<pte::IoRecord> inputs, outputs;
     npu_model::SystemConfig config;  ///< that the estimate is for
     std::optional<Network> network;
-    std::string problem;  ///< why there is no network
+    std::vector<std::string> nodes;  ///< by operation of the network: of the model; empty without a debug map
+    std::string problem;             ///< why there is no network
 };
 
 struct InstructionReport {

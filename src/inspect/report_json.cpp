@@ -137,7 +137,7 @@ void dma_json(Json& j, const npu::Dma& dma, const npu_model::OperationCost& cost
     j["destination"] = side(dma.dst_internal, dma.dst_region, dma.dst);
 }
 
-Json operations_json(const Network& n, const npu_model::SystemConfig& config) {
+Json operations_json(const Network& n, const npu_model::SystemConfig& config, const std::vector<std::string>& nodes) {
     Json list = Json::array();
     Json waits = Json::array();
     for (std::size_t i = 0; i < n.operations.size(); ++i) {
@@ -155,6 +155,7 @@ Json operations_json(const Network& n, const npu_model::SystemConfig& config) {
         j["kind"] = npu::op_kind_name(op.kind);
         j["title"] = operation_title(op);
         j["layer"] = n.layer_of[i];
+        if (i < nodes.size() && !nodes[i].empty()) j["node"] = nodes[i];
         j["cycles"] = s.end - s.start;
         j["start"] = s.start;
         j["end"] = s.end;
@@ -171,7 +172,7 @@ Json operations_json(const Network& n, const npu_model::SystemConfig& config) {
     return list;
 }
 
-Json layers_json(const Network& n) {
+Json layers_json(const Network& n, const std::vector<std::string>& nodes) {
     Json list = Json::array();
     for (const Layer& l : n.layers) {
         Json j{{"name", l.name},
@@ -190,6 +191,9 @@ Json layers_json(const Network& n) {
         Json inputs = Json::array();
         for (const int from : l.inputs) inputs.push_back(from >= 0 ? Json(from) : Json{{"input", -2 - from}});
         j["inputs"] = std::move(inputs);
+        // That of its last operation: what came before serves it.
+        if (!l.operations.empty() && l.operations.back() < nodes.size() && !nodes[l.operations.back()].empty())
+            j["node"] = nodes[l.operations.back()];
         list.push_back(std::move(j));
     }
     return list;
@@ -271,9 +275,9 @@ Json delegate_json(const MethodReport& m, const DelegateReport& d) {
     j["traffic"] = traffic_json(c.traffic);
     for (std::size_t b = 1; b < npu_model::kBounds; ++b)
         j["cycles_by_bound"][npu_model::bound_name(static_cast<npu_model::Bound>(b))] = c.cycles_by_bound[b];
-    j["layers"] = layers_json(*d.network);
+    j["layers"] = layers_json(*d.network, d.nodes);
     j["live_ranges"] = ranges_json(*d.network);
-    j["operations"] = operations_json(*d.network, d.config);
+    j["operations"] = operations_json(*d.network, d.config, d.nodes);
     return j;
 }
 

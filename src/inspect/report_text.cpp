@@ -157,7 +157,7 @@ class Writer {
                      grouped(t.read_bytes), grouped(t.write_bytes), grouped(t.bus_bytes()));
         }
         bounds(c);
-        layers(*d.network);
+        layers(d);
         if (options_.operations) operations(d);
     }
 
@@ -182,7 +182,8 @@ class Writer {
         return fmt::format("{}x{}x{}", h, w, c);
     }
 
-    void layers(const Network& n) {
+    void layers(const DelegateReport& d) {
+        const Network& n = *d.network;
         std::vector<std::size_t> order(n.layers.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
         const bool all = options_.operations || order.size() <= kMostLayers;
@@ -208,6 +209,8 @@ class Writer {
             const std::size_t room = width_ > columns(row) + 10 ? width_ - columns(row) - 9 : 0;
             line("{}{}{}", row, of_bound(l.bound, fmt::format("{:<8} ", npu_model::bound_name(l.bound))),
                  of_bound(l.bound, bar(share, room)));
+            if (!l.operations.empty() && l.operations.back() < d.nodes.size() && !d.nodes[l.operations.back()].empty())
+                line("          {}", dim(fitted(printable(d.nodes[l.operations.back()]), width_ - 10)));
         }
     }
 

@@ -70,6 +70,7 @@ class Compilation {
         }
         for (const ValueId id : graph_.outputs) program_.output(program_output(id));
         write();
+        for (const auto& [id, index] : values_) result_.report.program_values.emplace_back(index, id);
         return std::move(result_);
     }
 
@@ -206,9 +207,18 @@ class Compilation {
         for (std::size_t i = 0; i < operations.size(); ++i) {
             if (operations[i].step < 0) continue;
             const Step& s = plan.network.steps[static_cast<std::size_t>(operations[i].step)];
-            result_.report.origins.push_back({static_cast<std::uint32_t>(result_.report.delegates.size()),
-                                              stream.offsets[i], s.node, describe(plan.network, s)});
+            OperationOrigin origin{static_cast<std::uint32_t>(result_.report.delegates.size()), stream.offsets[i],
+                                   static_cast<std::uint32_t>(operations[i].step), s.node, describe(plan.network, s)};
+            if (s.op.kind == npu::OpKind::Dma)
+                origin.copied = {s.ifm.tensor, s.ofm.tensor};
+            else if (operations[i].op.kind != npu::OpKind::Dma)
+                origin.written = {s.ofm.tensor, s.ofm.offset + operations[i].first_row * s.ofm.stride_y, s.ofm.stride_y,
+                                  s.ofm.stride_x};
+            result_.report.origins.push_back(std::move(origin));
         }
+        DelegateMap map{.tensor_elements = {}, .values = plan.network.values};
+        for (const Tensor& t : plan.network.tensors) map.tensor_elements.push_back(t.elements());
+        result_.report.maps.push_back(std::move(map));
         if (options_.dump_after == "lower" || options_.dump_after == "schedule") {
             result_.report.dump += fmt::format("delegate {}\n", result_.report.delegates.size());
             for (std::size_t i = 0; i < plan.network.steps.size(); ++i)

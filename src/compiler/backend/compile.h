@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/host/error.h"
 #include "compiler/graph/graph.h"
+#include "compiler/lower/network.h"
 #include "compiler/schedule/target.h"
 
 namespace talpa::compiler {
@@ -34,8 +37,23 @@ struct CompileOptions {
 struct OperationOrigin {
     std::uint32_t delegate = 0;
     std::uint32_t offset_bytes = 0;  ///< of the command word in the stream
+    std::uint32_t step = 0;          ///< of the delegate: stripes of one step share it
     std::uint32_t node = 0;
     std::string operation;  ///< with its maps
+    /// What a kernel writes: element (y, x, c) of its OFM is element `first` + y*stride_y + x*stride_x + c of the
+    /// delegate's tensor. A DMA that copies a tensor has `copied_from` instead; one that brings constants has neither.
+    struct Written {
+        std::uint32_t tensor = 0;
+        std::int64_t first = 0, stride_y = 0, stride_x = 0;
+    };
+    std::optional<Written> written{};
+    std::optional<std::pair<std::uint32_t, std::uint32_t>> copied{};  ///< from a tensor to another
+};
+
+/// How a delegate's tensors are values of the graph.
+struct DelegateMap {
+    std::vector<std::uint64_t> tensor_elements;  ///< by tensor
+    std::vector<ValuePlace> values;
 };
 
 struct DelegateReport {
@@ -56,6 +74,8 @@ struct CompileReport {
     std::vector<DelegateReport> delegates;
     std::vector<CpuNode> cpu_nodes;
     std::vector<OperationOrigin> origins;
+    std::vector<DelegateMap> maps;                                 ///< by delegate
+    std::vector<std::pair<std::int32_t, ValueId>> program_values;  ///< value of the method, value of the graph
     std::string dump;
 };
 

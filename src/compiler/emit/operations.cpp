@@ -35,11 +35,11 @@ class Issuer {
   public:
     explicit Issuer(const npu::Hardware& hw) : hw_(hw) {}
 
-    void kernel(npu::Operation op, std::int32_t step) {
+    void kernel(npu::Operation op, std::int32_t step, std::uint32_t first_row) {
         wait_for(dmas_, op, npu::OpKind::DmaWait);
         op.blockdep = 0;
         if (!kernels_.empty()) op.blockdep = static_cast<std::uint8_t>(block_dependency(kernels_.back(), op, hw_));
-        out_.push_back({op, step});
+        out_.push_back({op, step, first_row});
         kernels_.push_back(op);
         while (kernels_.size() > npu::kMaxQueuedKernels) kernels_.pop_front();
     }
@@ -128,7 +128,7 @@ std::vector<EmittedOperation> emit_operations(const Plan& plan, const Target& ta
                     }
                 }
                 set_block(op, a.block, hw);
-                issue.kernel(op, owner);
+                issue.kernel(op, owner, a.first_row);
                 break;
             }
         }

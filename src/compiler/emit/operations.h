@@ -12,7 +12,8 @@ namespace talpa::compiler {
 
 struct EmittedOperation {
     npu::Operation op;
-    std::int32_t step = -1;  ///< of the network; -1: a wait or STOP
+    std::int32_t step = -1;       ///< of the network; -1: a wait or STOP
+    std::uint32_t first_row = 0;  ///< a kernel: of the step's OFM view
 };
 
 /// Every operation in order, waits and STOP included.

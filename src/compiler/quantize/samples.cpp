@@ -84,7 +84,10 @@ host::Result<void> add_picture(const std::string& name, std::span<const std::uin
                              "{} is a picture, but the model has no single input of the shape 1 x 3 x H x W or "
                              "1 x H x W x 3; give .npy or .bin samples",
                              name);
-    TRY_ASSIGN(const auto tensor, image::to_tensor(picture, *spec));
+    // One that has the input's size already was cut for this network: scaling and cropping it again would show the
+    // network less than it will see.
+    const bool fits = picture.width == spec->width && picture.height == spec->height;
+    TRY_ASSIGN(const auto tensor, fits ? image::tensor_of_fitted(picture, *spec) : image::to_tensor(picture, *spec));
     into.samples.push_back({.name = name, .inputs = {floats(tensor)}});
     return {};
 }

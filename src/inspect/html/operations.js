@@ -47,7 +47,7 @@ on("selection", () => {
   panel.hidden = !op;
   body.replaceChildren();
   if (!op) return;
-  body.append(make("h3", {}, `#${op.index} ${op.title}`), facts(isDma(op) ? copyFacts(op) : kernelFacts(op)));
+  body.append(make("h3", {}, `#${op.index} ${op.title}`), op.node ? make("p", { class: "soft" }, op.node) : "", facts(isDma(op) ? copyFacts(op) : kernelFacts(op)));
   const scroll = byId("operation-table").closest(".scroll"), row = byId("operation-table").querySelector(`tr[data-op="${op.index}"]`);
   if (row && !row.hidden) scroll.scrollTop = row.offsetTop - scroll.clientHeight / 2;
 });

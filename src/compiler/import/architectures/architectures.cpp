@@ -202,6 +202,25 @@ std::vector<std::string> architectures() {
     return names;
 }
 
+Result<std::vector<Parameter>> parameters_of(const std::string& architecture, std::int64_t classes) {
+    for (const Architecture& a : kArchitectures) {
+        if (architecture != a.name) continue;
+        const WeightsFile none;
+        Net net(none, a.name);
+        a.build(net, a.size);
+        std::vector<Parameter> parameters;
+        for (const auto& wanted : net.wanted()) {
+            parameters.push_back({wanted.name, wanted.shape});
+            for (auto& size : parameters.back().shape)
+                if (size == Net::kAnySize) size = classes;
+        }
+        // The classifier's bias is as long as its weights, which are not there.
+        parameters.back().shape[0] = classes;
+        return parameters;
+    }
+    return host::failure(ErrorCode::NotFound, "there is no architecture '{}'", architecture);
+}
+
 Result<Graph> build_architecture(const std::string& architecture, const WeightsFile& weights, std::int64_t size) {
     if (size != 0 && (size < 16 || size > 4096))
         return host::failure(ErrorCode::InvalidArgument, "pictures of {} by {}: 16 to 4096 are possible", size, size);

@@ -12,6 +12,14 @@ namespace talpa::compiler::import {
 
 [[nodiscard]] std::vector<std::string> architectures();
 
+/// A tensor that a network's state dict must have. Biases of convolutions, which are optional, are not among them.
+struct Parameter {
+    std::string name;
+    Shape shape;
+};
+/// Of one of `architectures()`, with so many classes.
+[[nodiscard]] host::Result<std::vector<Parameter>> parameters_of(const std::string& architecture, std::int64_t classes);
+
 /// `architecture` empty: the one whose names the file has. `size`: height and width of pictures, 0 for the usual one.
 /// Errors: NotFound naming what there is; InvalidProgram listing every tensor that is missing, unexpected or of another
 /// shape.

@@ -18,6 +18,7 @@ using host::Result;
 ValueId Net::weight(const std::string& name, Shape wanted) {
     const auto found = weights_.tensors.find(name);
     used_.insert(name);
+    wanted_.push_back({name, wanted});
     if (found == weights_.tensors.end()) {
         complaints_.push_back(fmt::format("missing: '{}' of shape {}", name, shape_text(wanted)));
     } else {

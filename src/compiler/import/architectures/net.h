@@ -44,8 +44,15 @@ class Net {
     [[nodiscard]] std::size_t complaints() const { return complaints_.size(); }
     [[nodiscard]] host::Result<Graph> finish();
 
-  private:
+    /// Everything that was asked for so far, in that order; kAnySize where any number of classes will do.
+    struct Wanted {
+        std::string name;
+        Shape shape;
+    };
+    [[nodiscard]] const std::vector<Wanted>& wanted() const { return wanted_; }
     static constexpr std::int64_t kAnySize = -1;
+
+  private:
     ValueId weight(const std::string& name, Shape wanted);
     ValueId node(Op op, std::vector<ValueId> operands, Attributes attributes, const std::string& name);
 
@@ -55,6 +62,7 @@ class Net {
     std::string name_;
     std::set<std::string> used_;
     std::vector<std::string> complaints_;
+    std::vector<Wanted> wanted_;
 };
 
 }  // namespace talpa::compiler::import

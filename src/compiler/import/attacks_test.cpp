@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <zlib.h>
+
 #include <cstring>
 
 #include "base/host/file.h"
@@ -150,6 +152,32 @@ TEST(Attacks, ExportedPrograms) {
             << c.from << " -> " << c.to;
 }
 
+TEST(Attacks, NodesThatReadEachOtherInACircle) {
+    // The convolution reads what the relu behind it makes.
+    EXPECT_THAT(edited("conv3x3_same.float.pt2", "model.json",
+                       R"({"name": "input", "arg": {"as_tensor": {"name": "input"}})",
+                       R"({"name": "input", "arg": {"as_tensor": {"name": "relu"}})"),
+                HasSubstr("'relu'"));
+}
+
+TEST(Attacks, CompressedZerosDoNotFillTheMemory) {
+    // 64 MiB of zeros in 64 KiB: what it would become is known before any of it is made.
+    std::string zeros(64 << 20, '\0'), packed(1 << 20, '\0');
+    ::z_stream stream{};
+    ASSERT_EQ(::deflateInit2(&stream, 9, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY), Z_OK);
+    stream.next_in = reinterpret_cast<::Bytef*>(zeros.data());
+    stream.avail_in = static_cast<::uInt>(zeros.size());
+    stream.next_out = reinterpret_cast<::Bytef*>(packed.data());
+    stream.avail_out = static_cast<::uInt>(packed.size());
+    ASSERT_EQ(::deflate(&stream, Z_FINISH), Z_STREAM_END);
+    packed.resize(stream.total_out);
+    ::deflateEnd(&stream);
+    auto entries = entries_of(golden("conv3x3_same.float.pt2"));
+    for (auto& e : entries)
+        if (e.name.ends_with("/weight_0")) e = {e.name, packed, 8, static_cast<std::uint32_t>(zeros.size())};
+    EXPECT_THAT(complaint(zip_for_test(entries)), HasSubstr("would expand the file"));
+}
+
 TEST(Attacks, WeightsThatAreNoNumbersAreNamed) {
     auto entries = entries_of(golden("conv3x3_same.float.pt2"));
     for (auto& e : entries)
@@ -271,6 +299,13 @@ TEST(Attacks, Onnx) {
     EXPECT_THAT(onnx_of(node("Relu", "x", "y") + port(11, "x") + port(12, "w")), HasSubstr("never made"));
     EXPECT_THAT(onnx_of(node("NonZero", "x", "y") + port(11, "x") + port(12, "y")), HasSubstr("NonZero"));
     EXPECT_THAT(onnx_of(node("Relu", "x", "y")), HasSubstr("never made"));
+    // A dimension of 2^62: what follows from it is not computed.
+    const std::string huge = field(
+        11, field(1, "x") +
+                field(2, field(1, std::string("\x08\x01", 2) +
+                                      field(2, field(1, std::string("\x08\x80\x80\x80\x80\x80\x80\x80\x80\x40", 10)) +
+                                                   field(1, std::string("\x08\x04", 2))))));
+    EXPECT_THAT(onnx_of(node("Relu", "x", "y") + huge + port(12, "y")), HasSubstr("too many elements"));
     // Out of order is sorted.
     EXPECT_EQ(onnx_of(node("Relu", "m", "y") + node("Abs", "x", "m") + port(11, "x") + port(12, "y")), "imported");
     // External data must not lead out of the folder: TensorProto with location "../x".

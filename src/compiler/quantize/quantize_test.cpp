@@ -9,6 +9,7 @@
 #include <cstring>
 #include <random>
 
+#include "base/host/file.h"
 #include "compiler/floats/executor.h"
 #include "compiler/quantize/compare_runs.h"
 #include "compiler/quantize/correct.h"
@@ -111,6 +112,107 @@ TEST(Range, HoldsZeroAndCutsRareOutliersOnlyWhereThatPays) {
     EXPECT_EQ(q.zero_points[0], -128);
     EXPECT_FLOAT_EQ(static_cast<float>(q.scales[0]), 6.0f / 255);
     EXPECT_EQ(quantization_for({-1, 1}, DType::Int16).zero_points[0], 0);
+}
+
+/// A folder of a test's own.
+class Folder {
+  public:
+    Folder() {
+        std::string name = (std::filesystem::temp_directory_path() / "talpa_samples_XXXXXX").string();
+        path = ::mkdtemp(name.data());
+    }
+    ~Folder() { std::filesystem::remove_all(path); }
+    void write(const std::string& name, const std::string& text) const {
+        ASSERT_TRUE(host::write_text(path / name, text));
+    }
+    std::filesystem::path path;
+};
+
+Graph picture_network() {
+    Graph g;
+    g.inputs = {g.add_value({.name = "x", .shape = {1, 3, 4, 4}})};
+    g.outputs = {g.add_node(Op::Abs, {g.inputs[0]}, UnaryAttr{}, {.name = "y", .shape = {1, 3, 4, 4}})};
+    return g;
+}
+
+/// A BMP of 4 x 4 (or another size) whose bytes count up.
+std::string bitmap(std::uint32_t width, std::uint32_t height) {
+    const std::uint32_t row = (width * 3 + 3) / 4 * 4, size = 54 + row * height;
+    std::string file(size, '\0');
+    const auto put = [&](std::size_t at, std::uint32_t value, std::size_t bytes) {
+        for (std::size_t i = 0; i < bytes; ++i) file[at + i] = static_cast<char>(value >> (8 * i));
+    };
+    file[0] = 'B';
+    file[1] = 'M';
+    put(2, size, 4);
+    put(10, 54, 4);
+    put(14, 40, 4);
+    put(18, width, 4);
+    put(22, height, 4);
+    put(26, 1, 2);
+    put(28, 24, 2);
+    for (std::uint32_t y = 0; y < height; ++y)
+        for (std::uint32_t x = 0; x < width * 3; ++x) file[54 + y * row + x] = static_cast<char>(y * 50 + x);
+    return file;
+}
+
+TEST(Samples, AnEmptyFolderSaysWhatIsWanted) {
+    const Folder folder;
+    const auto loaded = load_samples(folder.path, picture_network(), {}, 100);
+    ASSERT_FALSE(loaded);
+    EXPECT_THAT(loaded.error().describe(), ::testing::HasSubstr("no picture, .npy or .bin in it"));
+    EXPECT_THAT(loaded.error().describe(), ::testing::HasSubstr("typical pictures"));
+    EXPECT_FALSE(load_samples(folder.path / "none", picture_network(), {}, 100));
+}
+
+TEST(Samples, WhatIsNoPictureIsPassedOverByNameAndNothingElseIsAnError) {
+    const Folder folder;
+    folder.write("notes.txt", "no picture");
+    folder.write("cut.bmp", bitmap(4, 4).substr(0, 60));
+    auto loaded = load_samples(folder.path, picture_network(), {}, 100);
+    ASSERT_FALSE(loaded);
+    EXPECT_THAT(loaded.error().describe(), ::testing::HasSubstr("cut.bmp: "));
+    folder.write("good.bmp", bitmap(4, 4));
+    loaded = load_samples(folder.path, picture_network(), {}, 100);
+    ASSERT_TRUE(loaded) << loaded.error().describe();
+    EXPECT_EQ(loaded->samples.size(), 1u);
+    EXPECT_EQ(loaded->samples[0].name, "good.bmp");
+    EXPECT_EQ(loaded->skipped.size(), 2u);
+}
+
+TEST(Samples, APictureOfTheInputsSizeIsNeitherScaledNorCropped) {
+    const Folder folder;
+    folder.write("a.bmp", bitmap(4, 4));
+    folder.write("b.bmp", bitmap(8, 8));
+    image::PreprocessSpec spec;
+    spec.low = 0;
+    spec.high = 255;
+    const auto loaded = load_samples(folder.path, picture_network(), spec, 100);
+    ASSERT_TRUE(loaded) << loaded.error().describe();
+    ASSERT_EQ(loaded->samples.size(), 2u);
+    // The bitmap's last row is the picture's first, its first byte of a pixel is blue.
+    const auto& exact = loaded->samples[0].inputs[0];
+    for (std::size_t y = 0; y < 4; ++y)
+        for (std::size_t x = 0; x < 4; ++x)
+            EXPECT_EQ(exact[2 * 16 + y * 4 + x], static_cast<float>((3 - y) * 50 + x * 3)) << y << " " << x;
+    EXPECT_EQ(loaded->samples[1].inputs[0].size(), 48u);
+}
+
+TEST(Samples, ArraysThatDoNotFitTheInputsAreErrors) {
+    const Folder folder;
+    folder.write("a.bin", std::string(100, '\0'));
+    auto loaded = load_samples(folder.path, picture_network(), {}, 100);
+    ASSERT_FALSE(loaded);
+    EXPECT_THAT(loaded.error().describe(),
+                ::testing::HasSubstr("a.bin has 100 bytes; the model's inputs are 192 bytes"));
+    std::filesystem::remove(folder.path / "a.bin");
+    folder.write("a.bmp", bitmap(4, 4));
+    Graph two = picture_network();
+    two.inputs.push_back(two.add_value({.name = "z", .shape = {1}}));
+    loaded = load_samples(folder.path, two, {}, 100);
+    ASSERT_FALSE(loaded);
+    EXPECT_THAT(loaded.error().describe(),
+                ::testing::HasSubstr("a.bmp is a picture, but the model has no single input"));
 }
 
 TEST(Quantize, SmallNetworkStaysCloseToFloat) {

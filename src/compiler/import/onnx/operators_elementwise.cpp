@@ -5,10 +5,10 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/graph/check.h"
 #include "compiler/graph/constant.h"
 #include "compiler/graph/infer.h"
 #include "compiler/import/onnx/call.h"
+#include "compiler/import/quantization.h"
 
 namespace talpa::compiler::import::onnx {
 namespace {
@@ -102,7 +102,7 @@ Result<void> import_variadic(Call& call, Op op) {
     return {};
 }
 
-/// Scale, zero point and type of QuantizeLinear and DequantizeLinear. `axis` counts in a tensor of `shape`.
+/// Scale, zero point and type of QuantizeLinear and DequantizeLinear, of a tensor of `shape`.
 Result<Quantization> read_quantization(Call& call, const Shape& shape, DType usual) {
     Builder& b = call.b;
     TRY_ASSIGN(const auto scales, call.real_constants(1));
@@ -110,80 +110,34 @@ Result<Quantization> read_quantization(Call& call, const Shape& shape, DType usu
     TRY_ASSIGN(const auto block, call.integer("block_size", 0));
     call.ignore({"saturate", "output_dtype", "precision"});
     if (block != 0) return failure(ErrorCode::NotSupported, "quantization in blocks");
-    Quantization q{.type = usual, .scales = {scales.begin(), scales.end()}, .zero_points = {}};
+    FoundQuantization found{.type = usual, .scales = {scales.begin(), scales.end()}};
     if (call.has(2)) {
         TRY_ASSIGN(const Bound zero, call.bound(2));
-        q.type = b[zero.id].stored_type();
-        TRY_ASSIGN(const auto zeros, call.constants(2));
-        for (const auto z : zeros)
-            q.zero_points.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(z, INT32_MIN, INT32_MAX)));
-    } else {
-        q.zero_points.assign(scales.size(), 0);
+        found.type = b[zero.id].stored_type();
+        TRY_ASSIGN(found.zero_points, call.constants(2));
     }
-    if (q.zero_points.size() == 1 && q.scales.size() > 1) q.zero_points.resize(q.scales.size(), q.zero_points[0]);
     TRY_ASSIGN(const auto scale_id, call.operand(1));
-    if (!b[scale_id].shape.empty() && (scales.size() > 1)) {
-        TRY_ASSIGN(q.axis, positive_axis(axis, shape.size()));
+    if (!b[scale_id].shape.empty() && scales.size() > 1) {
+        TRY_ASSIGN(found.axis, positive_axis(axis, shape.size()));
     }
-    switch (q.type) {
-        case DType::UInt8:
-            q.min = 0;
-            q.max = 255;
-            break;
-        case DType::Int8:
-            break;
-        case DType::Int16:
-            q.min = -32768;
-            q.max = 32767;
-            break;
-        case DType::Int32:
-            q.min = INT32_MIN;
-            q.max = INT32_MAX;
-            break;
-        default:
-            return failure(ErrorCode::NotSupported, "quantization to {}", dtype_name(q.type));
-    }
-    return q;
+    return quantization_of(found, shape);
 }
 
 Result<void> import_quantize(Call& call, Op) {
-    Builder& b = call.b;
     TRY_ASSIGN(const auto x, call.operand(0));
-    TRY_ASSIGN(const auto q, read_quantization(call, b[x].shape, DType::UInt8));
-    TRY(check_quantization(q, b[x].shape));
-    if (!q.per_tensor() && !b[x].is_constant())
-        return failure(ErrorCode::NotSupported, "an activation is quantized per channel");
-    TRY_ASSIGN(const auto id, b.requantize(x, q, call.name()));
+    const Shape shape = call.b[x].shape;
+    TRY_ASSIGN(const auto q, read_quantization(call, shape, DType::UInt8));
+    TRY_ASSIGN(const auto id, quantize(call.b, x, q, call.name()));
     call.give(Bound{id, true});
     return {};
 }
 
 Result<void> import_dequantize(Call& call, Op) {
-    Builder& b = call.b;
     TRY_ASSIGN(const Bound from, call.bound(0));
-    const Shape shape = b[from.id].shape;
-    TRY_ASSIGN(const auto q, read_quantization(call, shape, b[from.id].stored_type()));
-    TRY(check_quantization(q, shape));
-    Value& v = b.graph()[from.id];
-    if (v.quantization) {
-        if (*v.quantization == q) {
-            call.give(Bound{from.id, false});
-            return {};
-        }
-        return failure(ErrorCode::NotSupported, "dequantizes '{}' by other numbers than it was quantized by", v.name);
-    }
-    if (v.type != q.type)
-        return failure(ErrorCode::InvalidProgram, "dequantizes {} as {}", dtype_name(v.type), dtype_name(q.type));
-    if (v.is_constant()) {
-        Value reals{.name = v.name + ".reals", .shape = v.shape, .quantization = q, .constant = v.constant};
-        call.give(Bound{b.value(std::move(reals)), false});
-        return {};
-    }
-    if (std::ranges::find(b.graph().inputs, from.id) == b.graph().inputs.end())
-        return failure(ErrorCode::NotSupported, "dequantizes the result of an operator on integers");
-    v.type = DType::Float32;
-    v.quantization = q;
-    call.give(Bound{from.id, false});
+    const Shape shape = call.b[from.id].shape;
+    TRY_ASSIGN(const auto q, read_quantization(call, shape, call.b[from.id].stored_type()));
+    TRY_ASSIGN(const auto id, dequantize(call.b, from.id, q));
+    call.give(Bound{id, false});
     return {};
 }
 

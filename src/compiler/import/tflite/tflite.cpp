@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "compiler/graph/check.h"
+#include "compiler/import/quantization.h"
 #include "compiler/import/stored_tensor.h"
 #include "compiler/import/tflite/call.h"
 #include "compiler/import/tflite/flat.h"
@@ -137,41 +138,9 @@ Result<std::optional<Quantization>> Model::read_quantization(const FlatTable& te
     TRY_ASSIGN(const auto axis, table.scalar<std::int32_t>(6, 0));
     if (scales.empty() || type == DType::Float32 || type == DType::Bool) return std::nullopt;
     if (scales.size() == 1 && scales[0] == 0 && (type == DType::Int32 || type == DType::Int64)) return std::nullopt;
-    Quantization q{.type = type, .scales = {scales.begin(), scales.end()}, .zero_points = {}};
-    if (scales.size() > 1) {
-        if (axis < 0 || axis >= static_cast<std::int32_t>(shape.size()))
-            return failure(ErrorCode::InvalidProgram, "quantized along dimension {} of {}", axis, shape.size());
-        q.axis = axis;
-    }
-    if (zeros.size() > 1 && zeros.size() != scales.size())
-        return failure(ErrorCode::InvalidProgram, "{} scales and {} zero points", scales.size(), zeros.size());
-    for (std::size_t i = 0; i < scales.size(); ++i) {
-        const auto z = zeros.empty() ? 0 : zeros[std::min(i, zeros.size() - 1)];
-        if (z < INT32_MIN || z > INT32_MAX) return failure(ErrorCode::InvalidProgram, "zero point {}", z);
-        q.zero_points.push_back(static_cast<std::int32_t>(z));
-    }
-    switch (type) {
-        case DType::UInt8:
-            q.min = 0;
-            q.max = 255;
-            break;
-        case DType::Int16:
-            q.min = -32768;
-            q.max = 32767;
-            break;
-        case DType::Int32:
-            q.min = INT32_MIN;
-            q.max = INT32_MAX;
-            break;
-        case DType::Int64:
-            q.min = INT64_MIN;
-            q.max = INT64_MAX;
-            break;
-        default:
-            break;
-    }
-    TRY(check_quantization(q, shape));
-    return q;
+    FoundQuantization found{.type = type, .scales = {scales.begin(), scales.end()}, .zero_points = zeros};
+    if (scales.size() > 1) found.axis = axis;
+    return quantization_of(found, shape);
 }
 
 Result<Tensor> Model::read_tensor(const FlatTable& table, std::size_t index) {

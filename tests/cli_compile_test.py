@@ -57,6 +57,9 @@ def main():
             facts = json.loads(made.out)
             check.equal(facts["evaluation"]["same_class"], 1, "the class is that of the float model")
             check.that(facts["delegates"] and facts["delegates"][0]["cycles"] > 0 and facts["layers"], f"JSON has facts: {made.out}")
+            noisy = [layer for layer in facts["layers"] if layer["snr_db"] < 25]
+            check.that(all("advice" in layer for layer in noisy[:5]) and not any("advice" in layer for layer in facts["layers"][5:]),
+                       f"the worst layers have advice: {facts['layers']}")
             again = folder / "again.pte"
             talpa("compile", IMPORT / "float_net.onnx", "-o", again, "--calibration", folder / "calibration")
             check.that(again.read_bytes() == program.read_bytes(), "the same bytes each time")

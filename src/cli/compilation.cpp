@@ -59,6 +59,26 @@ PictureOptions picture_options(std::string_view flags) {
     return o;
 }
 
+/// Is a layer's noise its own, or did it come with its operands? What helps depends on that.
+std::string advice(const Graph& graph, const std::vector<compiler::LayerNoise>& all,
+                   const compiler::LayerNoise& layer) {
+    constexpr double kFine = 25, kOwn = 3;
+    if (layer.snr_db >= kFine) return {};
+    const auto uses = compiler::find_uses(graph);
+    const compiler::LayerNoise* from = nullptr;
+    if (const auto producer = uses.producer[layer.value]; producer >= 0)
+        for (const auto id : graph.nodes[static_cast<std::size_t>(producer)].inputs)
+            for (const auto& n : all)
+                if (n.value == id && (from == nullptr || n.snr_db < from->snr_db)) from = &n;
+    if (from != nullptr && from->snr_db - layer.snr_db < kOwn)
+        return fmt::format("most of it comes in with '{}' ({:.1f} dB)", graph[from->value].name, from->snr_db);
+    const auto& q = *graph[layer.value].quantization;
+    return fmt::format("lost here, in steps of {:.4g}{}", q.scales[0],
+                       q.type == compiler::DType::Int16
+                           ? ": its weights have 8 bits"
+                           : "; 16 bits help (--activations mixed or int16), or ranges chosen otherwise (--observer)");
+}
+
 }  // namespace
 
 bool is_import_stage(const std::string& stage) {
@@ -162,7 +182,10 @@ Result<std::vector<compiler::Sample>> Compilation::samples() {
 Result<void> Compilation::report_layers(const std::vector<compiler::Sample>& with) {
     TRY_ASSIGN(auto noise, compiler::layer_noise(real_, graph_, with, threads()));
     std::ranges::stable_sort(noise, {}, &compiler::LayerNoise::snr_db);
-    for (const auto& n : noise) result_.layers.push_back({graph_[n.value].name, n.snr_db, n.low, n.high});
+    for (const auto& n : noise) result_.layers.push_back({graph_[n.value].name, n.snr_db, n.low, n.high, {}});
+    constexpr std::size_t kAdvised = 5;
+    for (std::size_t i = 0; i < std::min(noise.size(), kAdvised); ++i)
+        result_.layers[i].advice = advice(graph_, noise, noise[i]);
     return {};
 }
 

@@ -49,7 +49,8 @@ std::string compile_text(const CompileResult& r, bool colours) {
     if (!r.layers.empty()) {
         out += "layers, the noisiest first\n";
         for (const auto& l : r.layers)
-            out += fmt::format("  {:6.1f} dB  {:>10.4g} to {:<10.4g} {}\n", l.snr_db, l.low, l.high, l.name);
+            out += fmt::format("  {:6.1f} dB  {:>10.4g} to {:<10.4g} {}\n{}", l.snr_db, l.low, l.high, l.name,
+                               l.advice.empty() ? "" : fmt::format("             {}\n", l.advice));
     }
     out += fmt::format("{} in {:.2f} s\n", size_text(r.program_bytes), r.seconds);
     return out;
@@ -88,8 +89,10 @@ std::string compile_json(const CompileResult& r) {
                            {"median_snr_db", r.agreement->median_snr_db}};
     if (!r.layers.empty()) {
         j["layers"] = host::Json::array();
-        for (const auto& l : r.layers)
+        for (const auto& l : r.layers) {
             j["layers"].push_back({{"name", l.name}, {"snr_db", l.snr_db}, {"low", l.low}, {"high", l.high}});
+            if (!l.advice.empty()) j["layers"].back()["advice"] = l.advice;
+        }
     }
     return j.dump(2);
 }

@@ -22,6 +22,7 @@ struct CompileResult {
     struct Layer {
         std::string name;
         double snr_db = 0, low = 0, high = 0;
+        std::string advice;  ///< for the worst: where the noise comes from, what can be done
     };
     std::vector<Layer> layers;  ///< with --report, the worst first
     struct Cpu {

@@ -96,7 +96,7 @@ void compare_with_operator(const Graph& graph, const Uses& uses, const Values& k
     for (std::size_t i = 0; i < got.size(); ++i) {
         const double away = std::fabs(static_cast<double>(got[i]) - static_cast<double>(expected[i])) / step;
         worst = std::max(worst, away);
-        if (away <= kStepsAllowed) continue;
+        if (away <= steps_allowed(layer.hidden)) continue;
         if (layer.off++ != 0) continue;
         layer.first_off = i;
         layer.program_value = got[i];

@@ -20,7 +20,7 @@ struct LayerComparison {
     /// The program's result against the operator's own, computed in float from the program's operands and rounded: in
     /// steps of the result's quantization. An exact program is within one step, where float and integers round apart.
     std::optional<double> worst_steps{};
-    std::size_t elements = 0, off = 0;            ///< all; further than `kStepsAllowed` away
+    std::size_t elements = 0, off = 0;            ///< all; further than `steps_allowed` away
     std::size_t first_off = 0;                    ///< index of the first such, in C order
     float program_value = 0, expected_value = 0;  ///< of it
     std::uint32_t hidden = 0;  ///< operators computed along with this one, whose results exist nowhere
@@ -33,7 +33,10 @@ struct NetworkComparison {
     double output_quantized_db = 0, output_program_db = 0;
 };
 
-inline constexpr double kStepsAllowed = 1.5;
+/// A step for the operator itself, and one for each whose result was rounded on the way and cannot be seen.
+[[nodiscard]] constexpr double steps_allowed(std::uint32_t hidden) {
+    return 1.5 + hidden;
+}
 
 /// `exact`: the float network; where a model came quantized, the quantized one again, which is then computed without
 /// rounding. Both share the ids of their values. `program`: nothing to compare float and quantized alone.

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """The whole system in the forms that ./run demo does not take (tests/demo_test.py has that one): the runner under containerd 1.6
 with ctr and our shim; a deployment with a program that is no program, mended by the next one; the firmware killed under a
-client's hands. Arguments: names of forms."""
+client's hands; a second project, made by topo new, whose network takes no photos but features of speech. Arguments: names of forms."""
 import json
+import math
 import os
 import pathlib
 import shutil
+import struct
 import sys
 import tempfile
 import threading
@@ -13,8 +15,10 @@ import threading
 import board_lib as lib
 import end_to_end_lib as whole
 from board_lib import check, equal, wait_for
+from talpa_test import GOLDEN
 
 SLOW = 600  # an engine's call on a busy machine
+ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
 
 
 def left_behind(b, inside):
@@ -144,7 +148,68 @@ def kill_the_firmware(b, site, expected, chromium):
     whole.fine(site, expected, chromium)
 
 
-FORMS = [containerd_with_ctr_and_our_shim, a_program_that_is_none_then_a_good_one_then_the_firmware_killed]
+KEYWORDS = ["silence", "unknown", "yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go"]
+DS_CNN = GOLDEN / "models/ds_cnn_random"
+
+
+def npy(numbers, shape):
+    """A .npy array of float32 as NumPy's format version 1.0 has it."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+    header = header.ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(numbers)}f", *numbers)
+
+
+def keyword_spotting_made_by_topo_new(folder, chromium):
+    if not shutil.which("podman"):
+        print("  podman is not installed: not tried")
+        return
+    done = whole.topo("new", "keyword-spotting", "--template", "npu-classifier", cwd=folder)
+    equal(done.returncode, 0, f"topo new: {done.stderr}")
+    project = folder / "keyword-spotting"
+    for source, place in ((lib.BUILD / "bin/talpa-webapp", f"webapp/artifacts/{ARCHITECTURE}/talpa-webapp"), (lib.FIRMWARE, f"runner/artifacts/{lib.FIRMWARE.name}"),
+                          (DS_CNN / "ds_cnn_random.pte", "webapp/artifacts/model.pte")):
+        (project / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, project / place)
+    (project / "webapp/artifacts/labels.txt").write_text("\n".join(KEYWORDS) + "\n")
+    done = whole.topo("lint", cwd=project)
+    equal(done.returncode, 0, f"topo lint: {done.stdout}{done.stderr}")
+    raw = (DS_CNN / "in0.bin").read_bytes()
+    numbers = struct.unpack(f"<{len(raw) // 4}f", raw)
+    recorded = struct.unpack("<12f", (DS_CNN / "out0.bin").read_bytes())
+    port = whole.free_port()
+    with lib.namespace_board("keywords", "--startup-delay", 0, "--publish", f"{port}:3001", "--ssh", 0) as b:
+        inside = lib.namespace_processes(b.pid())
+        target = ("--target", f"board://{b.name}")
+        equal(whole.topo("install", "remoteproc-runtime", *target).returncode, 0, "topo install")
+        done = whole.topo("deploy", *target, cwd=project)
+        equal(done.returncode, 0, f"deploy: {done.stdout}{done.stderr}")
+        site = whole.Site(port)
+        site.wait()
+        model = site.json("GET", "/api/models")[1]["models"][0]
+        equal((model["classes"], model["input"]["type"]), (12, "float32 [1, 1, 49, 10]"), "the model")
+        best = recorded.index(max(recorded))
+        for name, data in (("features.npy", npy(numbers, (49, 10))), ("in0.bin", raw)):
+            status, answer = site.classify(data, name)
+            equal((status, answer.get("top", [{}])[0].get("label")), (200, KEYWORDS[best]), f"{name}: {answer}")
+            shares = [math.exp(x - max(recorded)) for x in recorded]
+            check(abs(answer["top"][0]["probability"] - shares[best] / sum(shares)) < 1e-4, f"{name}: the recorded output's share: {answer['top']}")
+        status, problem = site.classify(npy(numbers[:100], (10, 10)), "short.npy")
+        check(status == 400 and "100 elements" in problem["detail"] and "[1, 1, 49, 10]" in problem["detail"], f"a short array: {status} {problem}")
+        equal({i: c["state"] for i, c in site.checks().items() if c["state"] != "ok"}, {}, "checks that are not ok")
+        if chromium.there:
+            features = folder / "spoken.npy"
+            features.write_bytes(npy(numbers, (49, 10)))
+            page = chromium.open(site)
+            page.choose(features)
+            page.classify()
+            page.settled()
+            check(KEYWORDS[best] in page.text(".top1"), f"on the page: {page.text('.answer')}")
+        equal(whole.topo("down", *target, cwd=project).returncode, 0, "topo down")
+        inside += lib.namespace_processes(b.pid())
+    left_behind(b, inside)
+
+
+FORMS = [containerd_with_ctr_and_our_shim, a_program_that_is_none_then_a_good_one_then_the_firmware_killed, keyword_spotting_made_by_topo_new]
 
 
 def main():

@@ -141,7 +141,7 @@ def check_hostile(check, folder):
 
 
 def check_new(check, folder):
-    for template in ("web", "web-firmware"):
+    for template in ("web", "web-firmware", "npu-classifier"):
         path = folder / f"new {template}"
         ran = topo("new", path, "--template", template)
         check.equal(ran.returncode, 0, ran.stderr)

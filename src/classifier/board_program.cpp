@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "classifier/feature_input.h"
 #include "classifier/ports.h"
 #include "image/decode.h"
 #include "image/preprocess.h"
@@ -76,8 +77,14 @@ host::Result<void> BoardProgram::read(const NormalisationFlags& flags) {
     TRY_ASSIGN(const auto session, runtime::host::Session::open(bytes(), name, options));
     TRY_ASSIGN(const std::uint32_t port, host::with_context(picture_port(session), name));
     input_port = session.input(port);
-    TRY_ASSIGN(input,
-               host::with_context(picture_input(session.program(), options.method, port, input_port, flags), name));
+    auto picture = picture_input(session.program(), options.method, port, input_port, flags);
+    takes_pictures = picture.has_value();
+    if (picture)
+        input = *std::move(picture);
+    else if (picture.error().code != ErrorCode::InvalidType)
+        return std::unexpected(std::move(picture.error()).with_context(name));
+    else
+        input.note = fmt::format("it takes features, no pictures: .npy arrays for {}", input_port.describe());
     for (std::uint32_t i = 0; i < session.output_count(); ++i) {
         runtime::host::PortInfo output = session.output(i);
         if (output.kind != runtime::Value::Kind::Tensor) continue;
@@ -105,6 +112,22 @@ host::Result<PreparedPicture> prepare_picture(Bytes file, const image::Preproces
     prepared.decode_ms = Milliseconds(decoded - start).count();
     prepared.resize_ms = Milliseconds(Clock::now() - decoded).count();
     return prepared;
+}
+
+host::Result<PreparedPicture> prepare_input(Bytes file, const BoardProgram& program, const image::Limits& limits) {
+    if (is_features(file, program.input_port)) {
+        PreparedPicture prepared;
+        const auto start = Clock::now();
+        TRY_ASSIGN(prepared.tensor, features(file, program.input_port));
+        prepared.decode_ms = Milliseconds(Clock::now() - start).count();
+        return prepared;
+    }
+    if (!program.takes_pictures)
+        return std::unexpected(host::Error(
+            ErrorCode::InvalidPicture,
+            fmt::format("the network takes no pictures: its input is {}", program.input_port.describe()),
+            fmt::format("send a .npy array of that shape, or its {} bytes themselves", program.input_port.size_bytes)));
+    return prepare_picture(file, program.input.spec, limits);
 }
 
 link::host::BoardResult<RunResult> run_on_board(link::host::RunnerClient& client, const BoardProgram& program,

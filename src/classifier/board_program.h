@@ -18,14 +18,15 @@ namespace talpa::classifier {
 
 class BoardProgram {
   public:
-    std::string name;       ///< the path, or what an upload was called
-    std::uint32_t crc = 0;  ///< CRC-32 of the file
-    PictureInput input;
+    std::string name;            ///< the path, or what an upload was called
+    std::uint32_t crc = 0;       ///< CRC-32 of the file
+    PictureInput input;          ///< means something when `takes_pictures`
+    bool takes_pictures = true;  ///< else raw features only (feature_input.h), which every program takes
     runtime::host::PortInfo input_port;
     std::vector<runtime::host::PortInfo> outputs;  ///< the tensors among them, in order
     std::size_t classes = 0;                       ///< of the first output that scores classes; 0: none does
 
-    /// Reads and checks the whole program, and finds its picture input. Errors name the file: what is wrong with it,
+    /// Reads and checks the whole program, and finds its only input. Errors name the file: what is wrong with it,
     /// OutOfResources when it wants more memory than the board reserves.
     [[nodiscard]] static host::Result<BoardProgram> open(const std::filesystem::path& path,
                                                          const NormalisationFlags& flags = {});
@@ -39,15 +40,18 @@ class BoardProgram {
     std::vector<std::uint8_t> owned_;
 };
 
-/// A picture made ready for a program's input.
+/// A picture, or features, made ready for a program's input.
 struct PreparedPicture {
-    image::Picture fitted;  ///< scaled and cropped: what the network sees
+    image::Picture fitted;  ///< scaled and cropped: what the network sees; empty of features
     std::vector<std::uint8_t> tensor;
-    std::uint32_t width = 0, height = 0;  ///< of the picture as it came, upright
+    std::uint32_t width = 0, height = 0;  ///< of the picture as it came, upright; 0 of features
     double decode_ms = 0, resize_ms = 0;
 };
 [[nodiscard]] host::Result<PreparedPicture> prepare_picture(Bytes file, const image::PreprocessSpec& spec,
                                                             const image::Limits& limits = {});
+/// The same for whatever file the program takes: a picture, or features.
+[[nodiscard]] host::Result<PreparedPicture> prepare_input(Bytes file, const BoardProgram& program,
+                                                          const image::Limits& limits = {});
 
 struct BoardRunOptions {
     std::size_t top = 5;

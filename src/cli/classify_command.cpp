@@ -44,8 +44,7 @@ host::Result<void> classify_on_board(const ClassifyOptions& options) {
 
     const auto run_picture = [&](const std::string& image) -> host::Result<RunResult> {
         TRY_ASSIGN(const auto file, host::MappedFile::open(image));
-        TRY_ASSIGN(const auto picture,
-                   host::with_context(classifier::prepare_picture(file.bytes(), program.input.spec), image));
+        TRY_ASSIGN(const auto picture, host::with_context(classifier::prepare_input(file.bytes(), program), image));
         TRY_ASSIGN(run.output_folder, folders.next(image));
         auto result = classifier::run_on_board(client, program, picture, labels, run);
         if (!result) return std::unexpected(result.error().flat().with_context(image));

@@ -79,7 +79,7 @@ host::Json outcome_json(const Outcome& outcome, const Job& job, double receive_m
     times["total"] = outcome.total_ms + receive_ms;
     json["time_ms"] = std::move(times);
     json["model"] = job.model->id;
-    json["picture"] = {{"width", outcome.width}, {"height", outcome.height}};
+    if (outcome.width != 0) json["picture"] = {{"width", outcome.width}, {"height", outcome.height}};
     if (!outcome.crop_png.empty()) json["crop"] = "data:image/png;base64," + base64(outcome.crop_png);
     return json;
 }

@@ -32,13 +32,19 @@ void put_layers(const inspect::Report& report, Model& model) {
 }  // namespace
 
 host::Json Model::json() const {
-    const auto& spec = program.input.spec;
+    host::Json input{{"type", program.input_port.describe()},
+                     {"bytes", program.input_port.size_bytes},
+                     {"pictures", program.takes_pictures}};
+    if (program.takes_pictures) {
+        input["width"] = program.input.spec.width;
+        input["height"] = program.input.spec.height;
+    }
     return {{"id", id},
             {"name", name},
             {"uploaded", uploaded},
             {"bytes", program.bytes().size()},
             {"target", target.empty() ? host::Json() : host::Json(target)},
-            {"input", {{"width", spec.width}, {"height", spec.height}, {"type", program.input_port.describe()}}},
+            {"input", std::move(input)},
             {"classes", program.classes},
             {"labels", labels.size()},
             {"estimated_cycles", estimated_cycles},

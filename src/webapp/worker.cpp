@@ -150,8 +150,8 @@ Worker::Ready Worker::prepare(JobPtr job, std::size_t index) {
     }
     try {
         auto prepared =
-            classifier::prepare_picture(Bytes(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
-                                        job->model->program.input.spec, options_.limits);
+            classifier::prepare_input(Bytes(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
+                                      job->model->program, options_.limits);
         if (prepared)
             ready.picture = *std::move(prepared);
         else
@@ -219,7 +219,7 @@ void Worker::run(Ready ready) {
             const bool ours = stopping_ && result.error().fault == BoardFault::Cancelled;
             outcome.what = ours ? problem(ProblemKind::Stopping) : problem(result.error());
         }
-        if (job->crop) outcome.crop_png = png_of(picture.fitted);
+        if (job->crop && !picture.fitted.rgb.empty()) outcome.crop_png = png_of(picture.fitted);
     } catch (const std::exception& e) {
         outcome.what = problem(ProblemKind::ServerFault, e.what());
     }

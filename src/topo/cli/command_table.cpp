@@ -78,7 +78,7 @@ constexpr FlagRow kSetupKeys[] = {
 constexpr FlagRow kUpgrade[] = {{"--timeout", Duration, "DURATION", "Time limit; 0 = none (default 0)"}};
 constexpr FlagRow kDoctor[] = {kTarget, kTimeout, {"--fix", None, "", "Apply the fixes, after asking for each"}, kYes};
 constexpr FlagRow kLint[] = {kFile};
-constexpr FlagRow kNew[] = {{"--template", Words, "web-firmware|web", "What to start from (default web-firmware)"}};
+constexpr FlagRow kNew[] = {{"--template", Words, "web-firmware|web|npu-classifier", "What to start from (default web-firmware)"}};
 constexpr FlagRow kMan[] = {{"--markdown", None, "", "Print the reference of all commands as Markdown"}};
 constexpr FlagRow kCompletion[] = {{"--no-descriptions", None, "", "Without descriptions"}};
 

@@ -1,4 +1,7 @@
 // topo new: a project to start from.
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <filesystem>
 
 #include "base/host/file.h"
@@ -19,17 +22,16 @@ std::string filled(std::string_view text, const std::string& name) {
     return out;
 }
 
-host::Result<void> write_files(const fs::path& folder, const std::string& name, bool firmware) {
+host::Result<void> write_files(const fs::path& folder, const std::string& name, std::string_view kind) {
     for (const TemplateFile& file : template_files()) {
-        if (file.firmware && !firmware) continue;
-        const bool other = file.path == "compose.yaml" && !firmware;
+        if (!belongs_to(file, kind)) continue;
         const fs::path path = folder / file.path;
         std::error_code error;
         fs::create_directories(path.parent_path(), error);
         if (error)
             return host::failure(ErrorCode::AccessFailed, "cannot make {}: {}", path.parent_path().string(),
                                  error.message());
-        TRY(host::write_text(path, filled(other ? web_compose() : file.text, name)));
+        TRY(host::write_text(path, filled(file.text, name)));
         if (file.executable) fs::permissions(path, fs::perms(0755), error);
     }
     return {};
@@ -38,9 +40,12 @@ host::Result<void> write_files(const fs::path& folder, const std::string& name, 
 }  // namespace
 
 Done run_new(const Invocation& invocation) {
-    const std::string kind = invocation.text("--template", "web-firmware");
-    if (kind != "web-firmware" && kind != "web")
-        return wrong_usage(fmt::format("unknown template \"{}\": web-firmware and web are there", kind));
+    const std::string kind = invocation.text("--template", template_kinds().front().name);
+    if (!std::ranges::any_of(template_kinds(), [&](const TemplateKind& k) { return k.name == kind; })) {
+        std::vector<std::string_view> there;
+        for (const TemplateKind& k : template_kinds()) there.push_back(k.name);
+        return wrong_usage(fmt::format("unknown template \"{}\"; there are: {}", kind, fmt::join(there, ", ")));
+    }
     const fs::path folder = invocation.arguments[0];
     const std::string name = normalised_project_name(fs::absolute(folder).lexically_normal().filename().string());
     if (name.empty()) return wrong_usage(fmt::format("\"{}\" gives no project name", invocation.arguments[0]));
@@ -48,7 +53,7 @@ Done run_new(const Invocation& invocation) {
     if (fs::symlink_status(folder, ignored).type() != fs::file_type::not_found)
         return std::unexpected(Failure(
             host::Error(ErrorCode::InvalidArgument, fmt::format("directory {} already exists", folder.string()))));
-    if (auto written = write_files(folder, name, kind == "web-firmware"); !written) {
+    if (auto written = write_files(folder, name, kind); !written) {
         fs::remove_all(folder, ignored);
         return std::unexpected(Failure(written.error()));
     }

@@ -1,5 +1,7 @@
 #include "topo/cli/new_templates.h"
 
+#include <algorithm>
+
 namespace talpa::topo {
 namespace {
 
@@ -166,21 +168,105 @@ Made by `topo new`.
 Parameters are set by `topo configure TITLE="…"`. Another port: `WEB_PORT=8081 topo deploy …`.
 )";
 
+constexpr std::string_view kClassifierCompose =
+    R"(# @NAME@: a network on the Ethos-U65 NPU of an i.MX 93, with a page in front. README.md says what artifacts/ wants.
+services:
+  webapp:
+    platform: linux/arm64
+    build: webapp
+    # /dev/mem, the RPMsg tty and sysfs are the board's own.
+    privileged: true
+    ports:
+      - "${WEBAPP_PORT:-3001}:3000"
+    volumes:
+      - /sys:/sys
+      - /dev:/dev
+    restart: unless-stopped
+    depends_on: [runner]
+  runner:
+    build: runner
+    # The ELF is no Linux program: remoteproc-runtime boots it on the Cortex-M33.
+    runtime: io.containerd.remoteproc.v1
+    annotations:
+      remoteproc.name: imx-rproc
+
+x-topo:
+  name: "@NAME@"
+  description: A network on the Ethos-U65 NPU, behind a page on the board's Linux.
+  features: [remoteproc-runtime]
+  deployment_success_message: "Open http://${TOPO_TARGET_HOSTNAME:-localhost}:${WEBAPP_PORT:-3001}"
+)";
+
+constexpr std::string_view kClassifierDockerfile = R"(FROM scratch
+ARG TARGETARCH
+COPY artifacts/${TARGETARCH}/talpa-webapp /talpa-webapp
+COPY artifacts/model.pte artifacts/labels.txt /opt/model/
+ENV TALPA_WEBAPP_PROGRAM=/opt/model/model.pte TALPA_WEBAPP_LABELS=/opt/model/labels.txt
+EXPOSE 3000
+ENTRYPOINT ["/talpa-webapp"]
+)";
+
+constexpr std::string_view kRunnerDockerfile = R"(FROM scratch
+COPY artifacts/executorch_runner_cm33.elf /
+ENTRYPOINT ["/executorch_runner_cm33.elf"]
+)";
+
+constexpr std::string_view kClassifierReadme = R"(# @NAME@
+
+Made by `topo new --template npu-classifier`. It wants these files, for the board's architecture (arm64; a virtual board on a PC: amd64):
+
+| file | from |
+| --- | --- |
+| `webapp/artifacts/arm64/talpa-webapp` | talpa's build or its release |
+| `webapp/artifacts/model.pte` | `talpa compile MODEL -o webapp/artifacts/model.pte --calibration SAMPLES` |
+| `webapp/artifacts/labels.txt` | yours: the name of a class a line |
+| `runner/artifacts/executorch_runner_cm33.elf` | talpa's build or its release |
+
+    topo lint
+    topo deploy --target USER@BOARD
+    curl -F image=@photo.jpg http://BOARD:3001/api/classify
+    curl -F image=@features.npy http://BOARD:3001/api/classify
+
+A network that takes pictures gets them scaled as its program says; features (a spectrogram, sensor values) come as a `.npy` array of the
+input's shape, or as its bytes.
+)";
+
+constexpr TemplateKind kKinds[] = {{"web-firmware", "a web page on Linux and a firmware on the Cortex-M33"},
+                                   {"web", "a web page"},
+                                   {"npu-classifier", "a network on the NPU with a page in front"}};
 constexpr TemplateFile kFiles[] = {
-    {"compose.yaml", kCompose, false, false},         {"README.md", kReadme, false, false},
-    {"web/Dockerfile", kWebDockerfile, false, false}, {"web/www/index.html", kPage, false, false},
-    {"web/www/cgi-bin/state", kState, false, true},   {"firmware/Dockerfile", kFirmwareDockerfile, true, false},
-    {"firmware/main.c", kMain, true, false},          {"firmware/firmware.ld", kLinkerScript, true, false},
+    {"web-firmware", "compose.yaml", kCompose},
+    {"web", "compose.yaml", kWebCompose},
+    {"web-firmware web", "README.md", kReadme},
+    {"web-firmware web", "web/Dockerfile", kWebDockerfile},
+    {"web-firmware web", "web/www/index.html", kPage},
+    {"web-firmware web", "web/www/cgi-bin/state", kState, true},
+    {"web-firmware", "firmware/Dockerfile", kFirmwareDockerfile},
+    {"web-firmware", "firmware/main.c", kMain},
+    {"web-firmware", "firmware/firmware.ld", kLinkerScript},
+    {"npu-classifier", "compose.yaml", kClassifierCompose},
+    {"npu-classifier", "README.md", kClassifierReadme},
+    {"npu-classifier", "webapp/Dockerfile", kClassifierDockerfile},
+    {"npu-classifier", "runner/Dockerfile", kRunnerDockerfile},
 };
 
 }  // namespace
+
+std::span<const TemplateKind> template_kinds() {
+    return kKinds;
+}
 
 std::span<const TemplateFile> template_files() {
     return kFiles;
 }
 
-std::string_view web_compose() {
-    return kWebCompose;
+bool belongs_to(const TemplateFile& file, std::string_view kind) {
+    for (std::string_view rest = file.kinds; !rest.empty();) {
+        const std::size_t end = std::min(rest.find(' '), rest.size());
+        if (rest.substr(0, end) == kind) return true;
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return false;
 }
 
 }  // namespace talpa::topo

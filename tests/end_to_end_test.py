@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The whole system in the forms that ./run demo does not take (tests/demo_test.py has that one): the runner under containerd 1.6
-with ctr and our shim; a deployment with a program that is no program, mended by the next one; the firmware killed under a
+with ctr and our shim; Docker 20.10 as the board's engine; a deployment with a program that is no program, mended by the next one; the firmware killed under a
 client's hands; a second project, made by topo new, whose network takes no photos but features of speech. Arguments: names of forms."""
 import json
 import math
@@ -148,6 +148,54 @@ def kill_the_firmware(b, site, expected, chromium):
     whole.fine(site, expected, chromium)
 
 
+# runc without CAP_SYS_RESOURCE: Docker gives privileged containers all there is, and a machine may have it not to give.
+RUNC_HERE = """#!/usr/bin/python3
+import json, os, sys
+for i, word in enumerate(sys.argv):
+    if word == "--bundle":
+        path = os.path.join(sys.argv[i + 1], "config.json")
+        with open(path) as file:
+            config = json.load(file)
+        for names in config["process"].get("capabilities", {}).values():
+            if "CAP_SYS_RESOURCE" in names:
+                names.remove("CAP_SYS_RESOURCE")
+        with open(path, "w") as file:
+            json.dump(config, file)
+os.execvp("runc", ["runc", *sys.argv[1:]])
+"""
+
+
+def docker_20_10_on_the_board(folder, chromium):
+    if not all(shutil.which(p, path=os.environ["PATH"] + ":/usr/sbin") for p in ("dockerd", "docker", "runc", "podman")):
+        print("  dockerd, docker, runc or podman are not installed: not tried")
+        return
+    labels = whole.labels_file(folder)
+    project = whole.assemble(folder, whole.PROGRAM, labels)
+    (folder / "runc-here").write_text(RUNC_HERE)
+    port = whole.free_port()
+    with lib.namespace_board("docker-form", "--startup-delay", 0, "--publish", f"{port}:3001", "--ssh", 0) as b:
+        inside = lib.namespace_processes(b.pid())
+        target = ("--target", f"board://{b.name}")
+        b.sh(f"install -m755 {folder}/runc-here {lib.BUILD}/bin/remoteproc-runtime {lib.BUILD}/bin/containerd-shim-remoteproc-v1 /usr/local/bin/; "
+             "PATH=$PATH:/usr/sbin setsid dockerd --add-runtime io.containerd.remoteproc.v1=/usr/local/bin/remoteproc-runtime "
+             "--add-runtime here=/usr/local/bin/runc-here --default-runtime here --host unix:///run/docker.sock > /var/log/dockerd.log 2>&1 < /dev/null &")
+        wait_for(lambda: b.exec("docker", "info").returncode == 0, "dockerd", 180)
+        done = whole.topo("deploy", "--engine", "docker", *target, cwd=project)
+        equal(done.returncode, 0, f"deploy: {done.stdout}{done.stderr}")
+        site = whole.Site(port)
+        site.wait()
+        whole.fine(site, whole.expected_top(whole.PROGRAM, labels), chromium)
+        ps = json.loads(whole.topo("ps", "--engine", "docker", *target, "--json", cwd=project).stdout)["containers"]
+        equal([(c["names"].rpartition("classifier-")[2], c["state"], c["processingDomain"]) for c in ps],
+              [("cm33-runner-1", "running", "imx-rproc"), ("webapp-1", "running", "Linux Host")], "topo ps")
+        said = whole.topo("logs", "--engine", "docker", *target, cwd=project).stdout
+        check("inferences finished" in said and "serving on" in said, f"logs of both services: {said}")
+        equal(whole.topo("down", "--engine", "docker", *target, cwd=project).returncode, 0, "topo down")
+        equal(b.sh("docker ps -aq; cat /sys/class/remoteproc/remoteproc0/state; ls /lib/firmware", timeout=SLOW), "offline\n", "after topo down")
+        inside += lib.namespace_processes(b.pid())
+    left_behind(b, inside)
+
+
 KEYWORDS = ["silence", "unknown", "yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go"]
 DS_CNN = GOLDEN / "models/ds_cnn_random"
 
@@ -209,7 +257,7 @@ def keyword_spotting_made_by_topo_new(folder, chromium):
     left_behind(b, inside)
 
 
-FORMS = [containerd_with_ctr_and_our_shim, a_program_that_is_none_then_a_good_one_then_the_firmware_killed, keyword_spotting_made_by_topo_new]
+FORMS = [containerd_with_ctr_and_our_shim, docker_20_10_on_the_board, a_program_that_is_none_then_a_good_one_then_the_firmware_killed, keyword_spotting_made_by_topo_new]
 
 
 def main():

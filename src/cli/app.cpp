@@ -152,8 +152,9 @@ int dispatch_commands(const CLI::App& app, Commands& c, MoreCommands* more) {
 
 /// Of compare, 1 means that something differs.
 int trouble_status(const CLI::App& app) {
-    const CLI::App* compare = app.get_subcommand_no_throw("compare");
-    return compare != nullptr && compare->parsed() ? host::kExitUsage : host::kExitFailed;
+    for (const CLI::App* given : app.get_subcommands())
+        if (given->get_name() == "compare") return host::kExitUsage;
+    return host::kExitFailed;
 }
 
 /// fmt throws when a large text does not fit into the stream's buffer and cannot be written.

@@ -75,6 +75,25 @@ def check_login(check, board):
     check.equal(health()["connectivity"]["status"], "ok", f"and well again {keys[:20]}")
 
 
+def check_passwords_only(check, board):
+    """A second sshd that takes passwords and no keys: nothing here may wait for somebody to type one."""
+    text = (board.scratch / "sshd_config").read_text().replace(f":{PORT}\n", ":2223\n").replace("PasswordAuthentication no", "PasswordAuthentication yes\nPubkeyAuthentication no")
+    (board.scratch / "passwords_config").write_text(text)
+    board.run(f"setsid /usr/sbin/sshd -D -e -f {board.scratch}/passwords_config > {board.scratch}/passwords.log 2>&1 < /dev/null &")
+    target = "root@127.0.0.1:2223"
+    known = (HOME / ".ssh/known_hosts").read_text()
+    (HOME / ".ssh/known_hosts").write_text(known + known.replace(f":{PORT} ", ":2223 "))
+    c = {}
+    for _ in range(50):
+        c = health(target)["connectivity"]
+        if "refused" not in c["value"]:
+            break
+        time.sleep(0.2)
+    check.equal((c["value"], c["fix"]["command"]), ("ssh authentication failed", f"topo setup-keys --target ssh://{target}"), "passwords only")
+    ran = topo("describe", "--target", target)
+    check.that(ran.returncode == 1 and "authentication failed" in ran.stderr and "setup-keys" in ran.stderr and "?" not in ran.stderr, f"passwords only: {ran.stderr}")
+
+
 def check_unreachable(check):
     c = timed(check, 8, "a refused connection", lambda: health("root@127.0.0.1:2299"))["connectivity"]
     check.that("connection failed" in c["value"] and "refused" in c["value"], f"refused: {c}")
@@ -192,8 +211,8 @@ def check_crowd(check, board, project):
     compose = project / "compose.yaml"
     good = compose.read_text()
     compose.write_text("services:\n  app: {platform: linux/arm64, build: app, scale: 5}\n")
-    ran = deploy(project)
-    check.equal(ran.returncode, 0, f"five of them: {ran.stdout}{ran.stderr}")
+    ran = topo("deploy", "--target", f"root@[::1]:{PORT}", cwd=project)
+    check.equal(ran.returncode, 0, f"five of them, over IPv6: {ran.stdout}{ran.stderr}")
     disconnect()
     crowd = [subprocess.Popen([str(TOPO), "ps", "--json", "--target", TARGET], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               env={**os.environ, "HOME": "/root"}) for _ in range(10)]
@@ -241,6 +260,7 @@ def main():
         board.authorize()
         check_host_keys(check, board)
         check_login(check, board)
+        check_passwords_only(check, board)
         check_unreachable(check)
         check_odd_targets(check, board)
         project = scratch / "cut"

@@ -89,7 +89,9 @@ host::Error ssh_error(const Destination& d, std::string_view stderr_text, int st
     const SshFault fault = timed_out ? SshFault::TimedOut : classify_ssh(stderr_text);
     std::string message = fmt::format("ssh command to {} failed: ", d.uri());
     message += fault == SshFault::Other ? fmt::format("exit status {}", status) : std::string(describe(fault));
-    const std::string said = printable(trimmed(stderr_text));
+    std::string text(stderr_text);
+    std::erase(text, '\r');  // ssh ends its lines with both
+    const std::string said = printable(trimmed(text));
     if (!said.empty()) message += " | stderr: " + said;
     const SshFix fix = fix_for(fault, d);
     std::string hint = fix.description.empty() ? "" : fix.description + ": " + fix.command;

@@ -25,8 +25,8 @@ struct TreeChange {
 [[nodiscard]] host::Result<std::string> tree_difference(const std::filesystem::path& old_dtb,
                                                         const std::filesystem::path& new_dtb);
 
-/// The file from which the board boots (imx93-11x11-frdm.dtb, or what the board calls itself, in the boot partition); empty if it
-/// is not found.
+/// The file from which the board boots (imx93-11x11-frdm.dtb, or what the board calls itself, in the boot partition);
+/// empty if it is not found.
 [[nodiscard]] host::Result<std::string> find_boot_tree(const Target& target);
 [[nodiscard]] host::Result<std::string> read_tree(const Target& target, const std::string& path);
 /// Backs the old file up beside it, writes the new one by rename, and reads it back. Returns the backup's path.

@@ -82,6 +82,12 @@ TEST(RandomNetworks, GiveTheIntegersOfThePlainLoops) {
     for (unsigned seed = first; seed < first + count; ++seed) check_one(seed);
 }
 
+// A phase of a transposed convolution whose last row reads padding only: no stripe may consist of it.
+TEST(RandomNetworks, GiveTheSameWhereThoseOfALongRunOnceFailed) {
+    Tally tally;
+    check_one(1016, &tally);
+}
+
 // Operators that only the CPU has between those of the NPU: programs of several delegates.
 TEST(RandomNetworks, GiveTheSameWithOperatorsOfTheCpuBetween) {
     const unsigned first = from_environment("TALPA_RANDOM_SEED", 1),

@@ -154,7 +154,10 @@ std::optional<std::string> convolution_obstacle(const Graph& graph, const Node& 
     if (kh > kMostKernelHeight || kh * kw > kMostKernelArea)
         return fmt::format("its kernel reaches over {} x {}, at most height {} and area {} are possible", kh, kw,
                            kMostKernelHeight, kMostKernelArea);
-    if (attr.padding.top >= kh || attr.padding.left >= kw || attr.padding.bottom >= kh + attr.stride[0] ||
+    // A stripe of rows, or a part of the columns, that sees padding alone would have nothing to read.
+    const bool beyond = (out.shape[1] - 1) * attr.stride[0] - attr.padding.top >= in.shape[1] ||
+                        (out.shape[2] - 1) * attr.stride[1] - attr.padding.left >= in.shape[2];
+    if (beyond || attr.padding.top >= kh || attr.padding.left >= kw || attr.padding.bottom >= kh + attr.stride[0] ||
         attr.padding.right >= kw + attr.stride[1])
         return "it is padded by more than its kernel";
     const bool joined = joins_columns(attr, out);

@@ -27,10 +27,12 @@ Phase phase_of(std::int64_t phase, std::int64_t stride, std::int64_t kernel, std
     p.taps = std::max<std::int64_t>(1, (kernel - phase + stride - 1) / stride);
     p.last = p.taps - 1;
     p.from = (p.first + padding - phase) / stride - p.last;
-    // Outputs that see no input at all are the bias alone; the hardware must still read something.
-    p.before = std::max<std::int64_t>(0, p.from - (input - 1));
+    // Outputs that see no input at all are the bias alone; the hardware must still read something, and so must each row
+    // of them, since a stripe may be any rows: zeros before the weights reach the last input, zeros behind the first.
+    p.before = std::max<std::int64_t>(0, p.from + p.count - 1 - (input - 1));
     p.from -= p.before;
-    p.taps += p.before + std::max<std::int64_t>(0, 1 - (p.from + p.count - 1 + p.taps + p.before));
+    p.taps += p.before;
+    p.taps += std::max<std::int64_t>(0, -(p.from + p.taps - 1));
     return p;
 }
 

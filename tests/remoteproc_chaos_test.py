@@ -182,7 +182,7 @@ def containerd_round(c, w, rng, number, at, victim):
     for step in CTR_STEPS:
         containerd_step(c, w, rng, step, victim if step == at else None)
         if victim == "board" and step == at:
-            engines.wait_for(what + ": the container ends", lambda: not w.proxies(), 10)
+            engines.wait_for(what + ": the container ends", lambda: not w.proxies() or c.status("chaos")[0] == "CREATED", 10)
             w.board.come_back()
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:

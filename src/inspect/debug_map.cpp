@@ -16,7 +16,7 @@ using host::Result;
 
 constexpr std::size_t kMostRows = 2'000'000;
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     std::string out = "\"";
     for (const char c : text) {
         // A database is lines, and its tables are CDATA, which ends at "]]>".
@@ -212,12 +212,12 @@ std::string debug_map_xml(const DebugMap& map) {
         fmt::format("<?xml version='1.0' encoding='UTF-8'?>\n<debug source=\"{}\">\n", attribute(map.model));
     begin(out, "source", R"("id","operator","kernel_w","kernel_h","ofm_w","ofm_h","ofm_d","ext_key")");
     for (const DebugMap::Operator& o : map.source)
-        out += fmt::format("{},{},{},{},{},{},{},{}\n", o.id, quoted(o.name), o.kernel_width, o.kernel_height, o.width,
+        out += fmt::format("{},{},{},{},{},{},{},{}\n", o.id, in_quotes(o.name), o.kernel_width, o.kernel_height, o.width,
                            o.height, o.depth, o.key);
     end(out);
     begin(out, "optimised", R"("id","source_id","operator","kernel_w","kernel_h","ofm_w","ofm_h","ofm_d")");
     for (const DebugMap::Operator& o : map.optimised)
-        out += fmt::format("{},{},{},{},{},{},{},{}\n", o.id, o.key, quoted(o.name), o.kernel_width, o.kernel_height,
+        out += fmt::format("{},{},{},{},{},{},{},{}\n", o.id, o.key, in_quotes(o.name), o.kernel_width, o.kernel_height,
                            o.width, o.height, o.depth);
     end(out);
     begin(out, "cmdstream", R"("id")");
@@ -232,8 +232,8 @@ std::string debug_map_xml(const DebugMap& map) {
           R"("Sram_ac","Dram_ac")");
     for (const DebugMap::Performance& p : map.performance)
         out +=
-            fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", p.scheduled, p.source, p.optimised, quoted(p.kind),
-                        quoted(p.name), p.staging_bytes, p.cycles, p.npu_cycles, p.macs, p.sram_cycles, p.dram_cycles);
+            fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", p.scheduled, p.source, p.optimised, in_quotes(p.kind),
+                        in_quotes(p.name), p.staging_bytes, p.cycles, p.npu_cycles, p.macs, p.sram_cycles, p.dram_cycles);
     end(out);
     return out + "</debug>\n";
 }

@@ -82,7 +82,7 @@ constexpr sock_filter result(unsigned value) {
     return {BPF_RET | BPF_K, 0, 0, value};
 }
 
-constexpr auto make_filter() {
+[[maybe_unused]] constexpr auto make_filter() {
     std::array<sock_filter, kAllowed.size() + 6> program{};
     std::size_t n = 0;
     program[n++] = load(offsetof(seccomp_data, arch));

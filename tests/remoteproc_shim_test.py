@@ -489,7 +489,7 @@ def logger(b):
 
 def small(b):
     """What a container costs while it only runs: shim and proxy have given back what starting them took."""
-    if "asan" in os.environ.get("TALPA_BUILD", ""):
+    if SANITIZED:
         return
     client, _, pid = b.create("s1")
     client.call("Start", pb.IdRequest(id="s1"))

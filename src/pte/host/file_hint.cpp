@@ -66,9 +66,10 @@ std::string file_hint(Bytes file, std::string_view message) {
     if (is_onnx(file)) return advice("an ONNX model (.onnx)", Use::Compile);
     if (message.starts_with("cut short")) return kPart;
     // Programs without a header do not say how long they are.
+    std::string hint;
     if (has(file, 4, "ET12"sv) && message.find("outside the") != std::string_view::npos)
-        return std::string("unless it was damaged, ") + kPart;
-    return {};
+        hint.append("unless it was damaged, ").append(kPart);
+    return hint;
 }
 
 }  // namespace talpa::pte::host

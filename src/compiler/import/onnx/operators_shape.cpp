@@ -410,8 +410,8 @@ Result<void> import_resize(Call& call, Op op) {
             to[d] = static_cast<std::int64_t>(size);
         }
     }
-    if (to.size() != 4 || to[0] != shape[0] || to[1] != shape[1])
-        return failure(ErrorCode::NotSupported, "a resize to {}", shape_text(to));
+    if (to.size() != 4 || to[0] != shape[0] || to[1] != shape[1] || shape[2] < 1 || shape[3] < 1)
+        return failure(ErrorCode::NotSupported, "a resize of {} to {}", shape_text(shape), shape_text(to));
     ResizeAttr attr{.mode = nearest ? ResizeAttr::Mode::Nearest : ResizeAttr::Mode::Bilinear};
     attr.align_corners = coordinates == "align_corners";
     attr.half_pixel = coordinates == "half_pixel" || coordinates == "pytorch_half_pixel";

@@ -103,7 +103,7 @@ Result<void> convolution(Call& call, ConvSlots slots, bool depthwise) {
     TRY_ASSIGN(auto weight, call.operand(1));
     TRY_ASSIGN(weight, matching_weight(call, x, weight));
     const Shape xs = b[x].shape, ws = b[weight].shape;
-    if (xs.size() != 4 || ws.size() != 4 || ws[3] < 1)
+    if (xs.size() != 4 || ws.size() != 4 || xs[3] < 1 || ws[3] < 1)
         return failure(ErrorCode::InvalidProgram, "shapes {} and {}", shape_text(xs), shape_text(ws));
     ConvAttr attr;
     TRY_ASSIGN(attr.stride, pair_option(call, slots.stride_w, slots.stride_h, 0));

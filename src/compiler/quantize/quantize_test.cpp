@@ -14,7 +14,6 @@
 #include "compiler/quantize/compare_runs.h"
 #include "compiler/quantize/correct.h"
 #include "compiler/quantize/equalize.h"
-#include "compiler/quantize/npy.h"
 #include "compiler/quantize/samples.h"
 
 namespace talpa::compiler {
@@ -422,26 +421,6 @@ TEST(Quantize, NamesWhatCannotBeAndWhatIsAGuess) {
     ASSERT_TRUE(guessed);
     EXPECT_THAT(guessed->warnings, testing::Contains(testing::HasSubstr("'x' was 1 everywhere")));
     EXPECT_FALSE(quantize(g, {}, {}));
-}
-
-TEST(Npy, ReadsWhatNumPyWritesAndRefusesTheRest) {
-    // np.save of np.array([[1, 2, 3]], dtype='<f4')
-    std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3), }";
-    header.resize(117, ' ');
-    header += '\n';
-    const float numbers[3]{1, 2, 3};
-    std::vector<std::uint8_t> file(10 + header.size() + sizeof numbers);
-    std::memcpy(file.data(), "\x93NUMPY\1\0\x76\0", 10);
-    std::memcpy(file.data() + 10, header.data(), header.size());
-    std::memcpy(file.data() + 10 + header.size(), numbers, sizeof numbers);
-    const auto array = read_npy(file);
-    ASSERT_TRUE(array) << array.error().describe();
-    EXPECT_EQ(array->shape, (std::vector<std::int64_t>{1, 3}));
-    EXPECT_EQ(array->numbers, (std::vector<float>{1, 2, 3}));
-    for (std::size_t cut = 0; cut < file.size(); ++cut) EXPECT_FALSE(read_npy(std::span(file).first(cut))) << cut;
-    auto fortran = file;
-    std::memcpy(fortran.data() + 10 + 34, "True, ", 6);
-    EXPECT_FALSE(read_npy(fortran));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/host/file.h"
-#include "compiler/quantize/npy.h"
+#include "base/host/npy.h"
 #include "image/decode.h"
 
 namespace talpa::compiler {
@@ -62,17 +62,18 @@ host::Result<void> add_raw(const std::string& name, std::span<const std::uint8_t
 
 host::Result<void> add_npy(const std::string& name, std::span<const std::uint8_t> bytes, const Graph& graph,
                            LoadedSamples& into) {
-    TRY_ASSIGN(const auto array, read_npy(bytes));
+    TRY_ASSIGN(const auto array, host::read_npy(bytes));
+    const auto numbers = host::to_float32(array);
     const auto& shape = graph[graph.inputs[0]].shape;
     const auto each = static_cast<std::size_t>(element_count(shape));
-    if (graph.inputs.size() != 1 || each == 0 || array.numbers.empty() || array.numbers.size() % each != 0)
+    if (graph.inputs.size() != 1 || each == 0 || numbers.empty() || numbers.size() % each != 0)
         return host::failure(ErrorCode::InvalidArgument,
-                             "{} holds {} numbers, which is no multiple of the {} of input '{}'", name,
-                             array.numbers.size(), each, graph[graph.inputs[0]].name);
-    for (std::size_t i = 0; i < array.numbers.size(); i += each)
-        into.samples.push_back({.name = array.numbers.size() == each ? name : fmt::format("{}[{}]", name, i / each),
-                                .inputs = {{array.numbers.begin() + static_cast<std::ptrdiff_t>(i),
-                                            array.numbers.begin() + static_cast<std::ptrdiff_t>(i + each)}}});
+                             "{} holds {} numbers, which is no multiple of the {} of input '{}'", name, numbers.size(),
+                             each, graph[graph.inputs[0]].name);
+    for (std::size_t i = 0; i < numbers.size(); i += each)
+        into.samples.push_back({.name = numbers.size() == each ? name : fmt::format("{}[{}]", name, i / each),
+                                .inputs = {{numbers.begin() + static_cast<std::ptrdiff_t>(i),
+                                            numbers.begin() + static_cast<std::ptrdiff_t>(i + each)}}});
     return {};
 }
 

@@ -12,6 +12,8 @@ TALPA = BUILD / "bin" / "talpa"
 GOLDEN = SOURCE / "tests" / "golden"
 REFERENCE = pathlib.Path(os.environ.get("TALPA_REFERENCE", SOURCE / ".." / "shared" / "reference"))
 SANITIZED = "TALPA_SANITIZED" in os.environ  # set by tests/CMakeLists.txt
+EMULATED = "TALPA_EMULATED" in os.environ  # set by scripts/emulated.sh
+UNMEASURED = SANITIZED or EMULATED  # neither time nor memory are the program's own
 SKIPPED = 77
 
 

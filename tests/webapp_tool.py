@@ -2,6 +2,7 @@
 import http.client
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import uuid
 
 from talpa_test import BUILD, SANITIZED
 
-WEBAPP = BUILD / "bin" / "talpa-webapp"
+WEBAPP = pathlib.Path(os.environ.get("TALPA_WEBAPP", BUILD / "bin" / "talpa-webapp"))
 
 
 class Server:
@@ -21,6 +22,7 @@ class Server:
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **(env or {})})
         self.log = []
         self.port = None
+        self.described = None  # an openapi.Described that looks at every answer
         while self.port is None:
             line = self.process.stderr.readline()
             assert line, "the server ended: " + "".join(self.log)
@@ -43,6 +45,8 @@ class Server:
         response = connection.getresponse()
         data = response.read()
         connection.close()
+        if self.described:
+            self.described.answer(method, path, response.status, response.getheader("Content-Type"), data)
         return response, data
 
     def json(self, method, path, body=None, headers=None):

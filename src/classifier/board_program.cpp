@@ -11,6 +11,7 @@
 #include "link/crc32.h"
 #include "link/memory_map.h"
 #include "runtime/operators/all.h"
+#include "runtime/operators/quantize.h"
 
 namespace talpa::classifier {
 namespace {
@@ -72,6 +73,12 @@ host::Result<void> BoardProgram::read(const NormalisationFlags& flags) {
     };
     TRY(at_most(need.method + need.planned_total() + need.temporary, link::kPlannedBuffers));
     TRY(at_most(need.scratch + need.fast_scratch, link::kNpuScratch));
+
+    runtime::host::SessionOptions on_board = options;
+    on_board.operators = runtime::operators::kQuantizeOperators;
+    if (const auto there = runtime::host::memory_need(*opened, on_board);
+        !there && there.error().code == ErrorCode::OperatorMissing)
+        firmware_lacks = there.error().message;
 
     // The firmware runs `forward`, as this does by default.
     TRY_ASSIGN(const auto session, runtime::host::Session::open(bytes(), name, options));

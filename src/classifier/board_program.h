@@ -24,7 +24,9 @@ class BoardProgram {
     bool takes_pictures = true;  ///< else raw features only (feature_input.h), which every program takes
     runtime::host::PortInfo input_port;
     std::vector<runtime::host::PortInfo> outputs;  ///< the tensors among them, in order
-    std::size_t classes = 0;                       ///< of the first output that scores classes; 0: none does
+    /// "aten::flip.out (instruction 3)": what it calls and the firmware as it is built does not carry; empty: nothing.
+    std::string firmware_lacks;
+    std::size_t classes = 0;  ///< of the first output that scores classes; 0: none does
 
     /// Reads and checks the whole program, and finds its only input. Errors name the file: what is wrong with it,
     /// OutOfResources when it wants more memory than the board reserves.

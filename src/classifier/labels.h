@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/host/error.h"
@@ -24,6 +25,11 @@ class Labels {
 
     /// InvalidArgument, with what may be done, when a class of `classes` has no line (classes before line 0 need none).
     [[nodiscard]] host::Result<void> check_enough_for(std::size_t classes) const;
+
+    /// Is there a line for each of the classes, and none beside? Then the file may be taken for theirs without asking.
+    [[nodiscard]] bool one_for_each(std::size_t classes) const {
+        return std::cmp_equal(static_cast<std::int64_t>(classes) + offset_, lines_.size());
+    }
 
     [[nodiscard]] bool empty() const { return lines_.empty(); }
     [[nodiscard]] std::size_t size() const { return lines_.size(); }

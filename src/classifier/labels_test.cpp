@@ -56,6 +56,15 @@ TEST_F(LabelsTest, AnOffsetThatLeavesLabelsUnusedIsAnError) {
     EXPECT_TRUE(Labels::read(write("a\nb\nc"), 0).value().check_enough_for(2));
 }
 
+TEST_F(LabelsTest, OneForEachClassAndNoneBeside) {
+    EXPECT_TRUE(Labels::read(write("a\nb\nc"), 0).value().one_for_each(3));
+    EXPECT_FALSE(Labels::read(write("a\nb\nc"), 0).value().one_for_each(2));
+    EXPECT_FALSE(Labels::read(write("a\nb\nc"), 0).value().one_for_each(4));
+    EXPECT_TRUE(Labels::read(write("a\nb\nc"), -1).value().one_for_each(4)) << "class 0 has no line";
+    EXPECT_TRUE(Labels::read(write("background\nb\nc"), 1).value().one_for_each(2));
+    EXPECT_FALSE(Labels().one_for_each(3));
+}
+
 TEST_F(LabelsTest, WhatIsNoTextIsRefused) {
     EXPECT_THAT(Labels::read(write("a\nb\x1B[31m"), 0).error().describe(),
                 HasSubstr("line 2 holds control characters"));

@@ -57,7 +57,8 @@ class App final : public http::Handler {
         Handle handle;
     };
     static const Route kRoutes[];
-    [[nodiscard]] const Route* route(const http::Head& head, bool& path_known) const;
+    /// `allowed`: by which methods a path can be had that cannot be had by this one; empty: there is no such path.
+    [[nodiscard]] const Route* route(const http::Head& head, std::string& allowed) const;
 
     void classify(http::Request& request, const ExchangePtr& exchange);
     void get_checks(http::Request& request, const ExchangePtr& exchange);

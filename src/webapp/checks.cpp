@@ -286,10 +286,15 @@ Check program_check(const CheckInput& input) {
         check.state = State::Warning;
         check.means = "Nothing in it runs on the NPU, and the firmware carries few CPU operators.";
         check.fix = "Compile it for ethos-u65-256.";
-    } else if (input.target != "ethos-u65-256") {
+    } else if (input.target != kTarget) {
         check.state = State::Failed;
         check.means = "The NPU of the i.MX 93 is an Ethos-U65 with 256 MACs; it refuses programs for others.";
         check.fix = "Compile it for ethos-u65-256.";
+    } else if (!input.program->firmware_lacks.empty()) {
+        check.state = State::Warning;
+        check.found += "; " + input.program->firmware_lacks;
+        check.means = "The firmware as it is built carries quantize and dequantize alone, and refuses such a program.";
+        check.fix = "Compile the model so that these run on the NPU: talpa compile names each and the reason.";
     }
     return check;
 }

@@ -33,6 +33,9 @@ struct CheckInput {
     std::string labels_path, labels_error;
 };
 
+/// The NPU of an i.MX 93, as programs name it.
+inline constexpr std::string_view kTarget = "ethos-u65-256";
+
 [[nodiscard]] std::vector<Check> board_checks(const CheckInput& input);
 [[nodiscard]] std::string_view check_state_name(Check::State state);
 [[nodiscard]] host::Json to_json(const std::vector<Check>& checks);

@@ -9,12 +9,37 @@ namespace {
 
 constexpr std::string_view kCookie = "talpa_token";
 
+/// For a person who opens the page; it leads to /?token=.
+constexpr std::string_view kTokenPage = R"(<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>NPU classifier</title>
+<main>
+<h1>NPU classifier</h1>
+<form action="/" method="get">
+<p><label for="token">This server wants its token:</label> <input id="token" name="token" type="password" required autofocus> <button>Open</button></p>
+</form>
+</main>
+</html>
+)";
+
 std::string_view without_port(std::string_view host) {
     if (host.starts_with('[')) {
         const std::size_t end = host.find(']');
         return end == std::string_view::npos ? host : host.substr(1, end - 1);
     }
     return host.substr(0, host.rfind(':'));
+}
+
+/// Without port, in lower case, without the root's dot (RFC 4343, RFC 1034 section 3.1).
+std::string plain_name(std::string_view host) {
+    std::string name(without_port(host));
+    for (char& c : name)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+    if (name.ends_with('.')) name.pop_back();
+    return name;
 }
 
 /// Time does not tell how much of it was right.
@@ -49,7 +74,7 @@ std::string percent_encoded(std::string_view text) {
 }  // namespace
 
 bool is_local_host_name(std::string_view host) {
-    const std::string name(without_port(host));
+    const std::string name = plain_name(host);
     in_addr v4{};
     in6_addr v6{};
     if (::inet_pton(AF_INET, name.c_str(), &v4) == 1 || ::inet_pton(AF_INET6, name.c_str(), &v6) == 1) return true;
@@ -62,9 +87,12 @@ bool is_local_host_name(std::string_view host) {
 
 std::optional<http::Response> Gate::refuse(const http::Head& head, bool public_path) const {
     const std::string host = head.header("host");
-    const bool named = std::ranges::any_of(
-        allowed_hosts_, [&](const std::string& allowed) { return allowed == "*" || without_port(host) == allowed; });
-    if (!named && !is_local_host_name(host))
+    const bool named = std::ranges::any_of(allowed_hosts_, [&](const std::string& allowed) {
+        return allowed == "*" || plain_name(host) == plain_name(allowed);
+    });
+    // Plain probes (HTTP/1.0) name no host; what is public says nothing that a stranger's page could use.
+    const bool probe = public_path && host.empty();
+    if (!named && !probe && !is_local_host_name(host))
         return problem(ProblemKind::WrongHost, fmt::format("the host is '{}'", host)).response();
 
     // Pages of other sites may link here and load nothing else; what changes anything must come from our own page or
@@ -91,6 +119,10 @@ std::optional<http::Response> Gate::refuse(const http::Head& head, bool public_p
         return to;
     }
     http::Response refused = problem(ProblemKind::Unauthorized).response();
+    if (head.method == "GET" && head.path == "/" && head.header("accept").find("text/html") != std::string::npos) {
+        refused.content_type = "text/html; charset=utf-8";
+        refused.body = kTokenPage;
+    }
     refused.headers.emplace_back("WWW-Authenticate", "Bearer");
     return refused;
 }

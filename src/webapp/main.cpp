@@ -59,8 +59,11 @@ void load_models(App::Parts& parts) {
         auto program = classifier::BoardProgram::open(path);
         host::Result<ModelPtr> model = program ? ModelPtr() : host::Result<ModelPtr>(std::unexpected(program.error()));
         if (program) {
-            // Labels that are too few for a network are told by a check; they do not keep it from running.
-            const bool enough = program->classes == 0 || parts.labels.check_enough_for(program->classes).has_value();
+            // Labels that are too few for a network are told by a check; they do not keep it from running. They are the
+            // first program's; another's only when their number says so.
+            const bool enough = parts.models.empty() ? program->classes == 0 ||
+                                                           parts.labels.check_enough_for(program->classes).has_value()
+                                                     : parts.labels.one_for_each(program->classes);
             model = make_model(*std::move(program), enough ? parts.labels : classifier::Labels(), false);
         }
         if (model) {
@@ -75,6 +78,11 @@ void load_models(App::Parts& parts) {
 }
 
 int serve(Options options) {
+    std::error_code error;
+    if (!options.root.empty() && !fs::is_directory(options.root, error)) {
+        log(fmt::format("--root: there is no folder {}", options.root));
+        return host::kExitFailed;
+    }
     // Signals go to one thread that waits for them.
     sigset_t ending;
     sigemptyset(&ending);
@@ -110,6 +118,9 @@ int serve(Options options) {
         enter_sandbox({.enabled = parts.options.sandbox, .user = parts.options.user, .group = parts.options.group});
     for (const SandboxStep& step : parts.sandbox)
         log(fmt::format("sandbox: {}: {}: {}", step.what, step.applied ? "applied" : "not applied", step.detail));
+
+    log(parts.options.token.empty() ? "anyone who can reach this server may ask (no --token)"
+                                    : "clients must know the token");
 
     App app(std::move(parts), **server);
     app.check_and_log();

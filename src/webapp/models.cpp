@@ -29,6 +29,15 @@ void put_layers(const inspect::Report& report, Model& model) {
     }
 }
 
+/// What its user should know before a run.
+std::string note(const Model& model) {
+    std::string text = model.program.input.note;
+    if (!model.program.firmware_lacks.empty())
+        text +=
+            fmt::format("{}the firmware will refuse it: {}", text.empty() ? "" : "; ", model.program.firmware_lacks);
+    return text;
+}
+
 }  // namespace
 
 host::Json Model::json() const {
@@ -48,12 +57,13 @@ host::Json Model::json() const {
             {"classes", program.classes},
             {"labels", labels.size()},
             {"estimated_cycles", estimated_cycles},
-            {"note", program.input.note}};
+            {"note", note(*this)}};
 }
 
-host::Result<ModelPtr> make_model(classifier::BoardProgram program, classifier::Labels labels, bool uploaded) {
+host::Result<ModelPtr> make_model(classifier::BoardProgram program, classifier::Labels labels, bool uploaded,
+                                  const std::string& id_of_labels) {
     auto model = std::make_shared<Model>();
-    model->id = fmt::format("{:08x}", program.crc);
+    model->id = fmt::format("{:08x}{}{}", program.crc, id_of_labels.empty() ? "" : "-", id_of_labels);
     model->name = std::filesystem::path(program.name).stem().string();
     model->uploaded = uploaded;
     inspect::Options options;
@@ -66,15 +76,18 @@ host::Result<ModelPtr> make_model(classifier::BoardProgram program, classifier::
     return model;
 }
 
-void Models::add(ModelPtr model) {
+ModelPtr Models::add(ModelPtr model) {
     const std::scoped_lock lock(mutex_);
     std::erase_if(models_, [&](const ModelPtr& m) { return m->id == model->id && m->uploaded; });
-    if (std::ranges::any_of(models_, [&](const ModelPtr& m) { return m->id == model->id; })) return;
-    models_.push_back(std::move(model));
+    if (const auto there = std::ranges::find_if(models_, [&](const ModelPtr& m) { return m->id == model->id; });
+        there != models_.end())
+        return *there;
+    models_.push_back(model);
     const auto uploads =
         static_cast<std::size_t>(std::ranges::count_if(models_, [](const ModelPtr& m) { return m->uploaded; }));
     if (uploads > max_uploads_)
         models_.erase(std::ranges::find_if(models_, [](const ModelPtr& m) { return m->uploaded; }));
+    return model;
 }
 
 ModelPtr Models::find(const std::string& id) const {

@@ -14,7 +14,7 @@
 namespace talpa::webapp {
 
 struct Model {
-    std::string id;    ///< CRC-32 of the program, in hex
+    std::string id;    ///< CRC-32 of the program, in hex; of an upload with labels of its own, theirs follows
     std::string name;  ///< file name without .pte
     bool uploaded = false;
     classifier::BoardProgram program;
@@ -27,15 +27,17 @@ struct Model {
 };
 using ModelPtr = std::shared_ptr<const Model>;
 
-/// InvalidProgram and the rest of what is wrong with it.
+/// InvalidProgram and the rest of what is wrong with it. `id_of_labels`: what tells an upload with labels of its own
+/// from the same program without.
 [[nodiscard]] host::Result<ModelPtr> make_model(classifier::BoardProgram program, classifier::Labels labels,
-                                                bool uploaded);
+                                                bool uploaded, const std::string& id_of_labels = {});
 
 class Models {
   public:
     explicit Models(std::size_t uploads) : max_uploads_(uploads) {}
-    /// The oldest upload goes when there are too many. A program that is there already is replaced.
-    void add(ModelPtr model);
+    /// The oldest upload goes when there are too many. An upload that is there already is replaced; the one that counts
+    /// now is returned (that of the command line, where it has the same id).
+    ModelPtr add(ModelPtr model);
     /// The one of that id; the first of all when `id` is empty; null when there is none.
     [[nodiscard]] ModelPtr find(const std::string& id) const;
     /// False: there is no such upload (those of the command line stay).

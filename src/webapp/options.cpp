@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 
 #include "base/host/exit_status.h"
 #include "base/host/terminal.h"
@@ -98,6 +99,12 @@ std::optional<int> parse_options(int argc, const char* const* argv, Options& o) 
         host::say(fmt::format("talpa-webapp: {}\n  talpa-webapp --help\n", e.what()));
         return host::kExitUsage;
     }
+    // An empty token is one that somebody meant to set.
+    if (const char* const token = std::getenv("TALPA_WEBAPP_TOKEN");
+        o.token.empty() && (app.count("--token") != 0 || token != nullptr)) {
+        host::say("talpa-webapp: the token is empty: give one, or neither --token nor TALPA_WEBAPP_TOKEN\n");
+        return host::kExitUsage;
+    }
     if (!parse_listen(o.listen)) {
         host::say(
             fmt::format("talpa-webapp: --listen wants ADDRESS:PORT, not '{}'\n  talpa-webapp --help\n", o.listen));
@@ -128,6 +135,8 @@ host::Json Options::json() const {
             {"pixel_limit_mp", pixel_limit_mp},
             {"token", token.empty() ? "none" : "set"},
             {"allow_hosts", allow_hosts},
+            {"user", user},
+            {"group", group},
             {"sandbox", sandbox}};
 }
 

@@ -83,11 +83,13 @@ http::Head head_of(std::map<std::string, std::string> headers, std::string metho
 
 TEST(Gate, NamesThatAStrangerCouldGiveToThisMachineAreRefused) {
     const Gate gate("", {"npu.example.com"});
-    for (const auto* host :
-         {"192.168.1.7:3001", "board:3001", "localhost", "[fe80::1]:3000", "board.local", "npu.example.com:80"})
+    for (const auto* host : {"192.168.1.7:3001", "board:3001", "localhost", "[fe80::1]:3000", "board.local",
+                             "npu.example.com:80", "frdm.LAN", "localhost.", "Board.Local.:3001", "NPU.example.COM"})
         EXPECT_FALSE(gate.refuse(head_of({{"host", host}}), false)) << host;
     for (const auto* host : {"evil.example", "127.0.0.1.evil.example:3000", "", "a.b", "local.evil.com"})
         EXPECT_EQ(gate.refuse(head_of({{"host", host}}), false)->status, 421) << host;
+    EXPECT_FALSE(gate.refuse(head_of({}), true)) << "a probe by HTTP/1.0";
+    EXPECT_EQ(gate.refuse(head_of({{"host", "evil.example"}}), true)->status, 421);
 }
 
 TEST(Gate, OtherSitesPagesAreRefused) {

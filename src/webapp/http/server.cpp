@@ -134,7 +134,7 @@ class Session final : public std::enable_shared_from_this<Session> {
     void open_events(std::uint64_t id);
     void push(std::string text);
     void set_gone(std::uint64_t id, std::function<void()> callback) {
-        if (id != exchange_ || left_)
+        if (id != exchange_ || left_ || half_)
             callback();
         else
             gone_ = std::move(callback);
@@ -161,6 +161,7 @@ class Session final : public std::enable_shared_from_this<Session> {
     Request request_;
     std::uint64_t booked_ = 0;
     std::uint64_t exchange_ = 0;  ///< number of the one that waits
+    bool half_ = false;           ///< the client sends nothing any more; it may still read
     bool answered_ = true, left_ = false, writing_ = false, head_only_ = false, keep_ = false;
     std::function<void()> gone_;
     Clock::time_point head_at_, body_at_;
@@ -223,13 +224,17 @@ std::shared_ptr<EventStream> SessionExchange::open_events() {
     return std::make_shared<SessionEvents>(session_);
 }
 
+/// What came is no HTTP, as against nothing more coming.
+bool is_malformed(error_code error) {
+    return error && error.category() == make_error_code(beast::http::error::bad_version).category() &&
+           error != beast::http::error::end_of_stream && error != beast::http::error::partial_message;
+}
+
 void Session::head_arrived(error_code error) {
     if (error == beast::error::timeout) ++server_.timeouts_;
     if (error == beast::http::error::header_limit)
         return refuse(server_.handler_->trouble(431, "the head is too long"));
-    if (error && error.category() == make_error_code(beast::http::error::bad_version).category() &&
-        error != beast::http::error::end_of_stream && error != beast::http::error::partial_message)
-        return refuse(server_.handler_->trouble(400, error.message()));
+    if (is_malformed(error)) return refuse(server_.handler_->trouble(400, error.message()));
     if (error) return close();
     head_at_ = Clock::now();
     const auto& message = parser_->get();
@@ -283,6 +288,7 @@ void Session::read_body() {
             if (error == beast::http::error::body_limit)
                 return self->refuse(self->server_.handler_->trouble(413, "the body is larger than the limit"));
             if (error == beast::error::timeout) ++self->server_.timeouts_;
+            if (is_malformed(error)) return self->refuse(self->server_.handler_->trouble(400, error.message()));
             if (error) return self->close();
             // A trickle is a stall too.
             const auto seconds =
@@ -304,19 +310,24 @@ void Session::body_complete() {
     request_.receive_ms = std::chrono::duration<double, std::milli>(Clock::now() - head_at_).count();
     ++exchange_;
     answered_ = false;
-    left_ = false;
+    left_ = half_ = false;
     watch();
     server_.handler_->handle(std::move(request_), std::make_shared<SessionExchange>(shared_from_this(), exchange_));
 }
 
-/// Notices that the client has left while it waits. (A client that closes its half only looks the same, and is taken
-/// for gone, as other servers do.)
+/// Notices that the client has left while it waits. One that only closes its half looks the same: what it waits for in
+/// the queue is dropped, an answer that comes at once it gets.
 void Session::watch() {
     stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this(), id = exchange_](error_code error) {
         if (error || id != self->exchange_ || (self->answered_ && !self->streaming_)) return;
         char byte = 0;
         const ssize_t n = ::recv(self->stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
         if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) return;  // the next request: it can wait
+        if (n == 0 && !self->streaming_) {
+            self->half_ = true;
+            if (const auto gone = std::exchange(self->gone_, nullptr)) gone();
+            return;
+        }
         self->left_ = true;
         self->closed_ = true;
         if (const auto gone = std::exchange(self->gone_, nullptr)) gone();
@@ -333,7 +344,7 @@ void Session::respond(std::uint64_t id, Response response) {
     server_.unbook(booked_);
     booked_ = 0;
     if (left_) return;
-    write(std::move(response), !keep_ || server_.stopping_);
+    write(std::move(response), !keep_ || half_ || server_.stopping_);
 }
 
 void Session::refuse(Response response) {
@@ -396,7 +407,7 @@ void Session::linger() {
 }
 
 void Session::open_events(std::uint64_t id) {
-    if (id != exchange_ || answered_ || left_) {
+    if (id != exchange_ || answered_ || left_ || half_) {
         closed_ = true;
         return;
     }

@@ -49,9 +49,10 @@ export async function classify(item, model) {
   const started = performance.now();
   const query = new URLSearchParams({id: item.id, crop: '1', model});
   const result = await call(`/api/classify?${query}`, {method: 'POST', body: form});
-  // What the server cannot see: the way there and back.
-  const upload = Math.max(0, performance.now() - started - result.time_ms.total + result.time_ms.receive);
-  result.time_ms = {...result.time_ms, receive: upload};
+  // What the server cannot see: the way there and back, which its user waits for too.
+  const total = performance.now() - started;
+  const upload = Math.max(0, total - result.time_ms.total + result.time_ms.receive);
+  result.time_ms = {...result.time_ms, receive: upload, total};
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -25,6 +26,7 @@
 #include "board/gdb/server.h"
 #endif
 #include "board/host/board.h"
+#include "board/host/child_error.h"
 #include "board/host/control.h"
 #include "board/host/log_file.h"
 #include "board/host/namespaces.h"
@@ -311,7 +313,7 @@ host::Result<void> keep(const BoardOptions& options, BoardRecord record, const R
         if (::read(go[0], &start, 1) != 1) ::_exit(1);
         const auto result =
             live(options, record, outside, [&](const BoardRecord&) { (void)!::write(pipe[1], "+", 1); });
-        if (!result) tell(pipe[1], "-" + result.error().message + "\n" + result.error().hint);
+        if (!result) tell(pipe[1], "-" + packed(result.error()));
         ::_exit(result ? 0 : 1);
     }
     ::close(pipe[1]);
@@ -343,8 +345,7 @@ host::Result<void> keep(const BoardOptions& options, BoardRecord record, const R
     if (!saved) return saved;
     if (answer.size() < 2)
         return host::failure(ErrorCode::Internal, "the board's process ended before it was up (status {:#x})", status);
-    const auto split = std::min(answer.find('\n'), answer.size() - 1);
-    return std::unexpected(host::Error(ErrorCode::AccessFailed, answer.substr(1, split - 1), answer.substr(split + 1)));
+    return std::unexpected(unpacked(std::string_view(answer).substr(1)));
 }
 
 void detach_from_terminal(const BoardRecord& record) {
@@ -384,7 +385,7 @@ host::Result<BoardRecord> bring_up(const BoardOptions& options) {
             pipe[1]);
         if (!result && !up) {
             (void)clean_up(look_up(absolute.name));
-            tell(pipe[1], "-" + result.error().message + "\n" + result.error().hint);
+            tell(pipe[1], "-" + packed(result.error()));
         }
         ::_exit(result ? 0 : 1);
     }
@@ -396,21 +397,47 @@ host::Result<BoardRecord> bring_up(const BoardOptions& options) {
     if (answer.empty())
         return host::failure(ErrorCode::Internal, "the board's process ended before it was up; see {}",
                              claimed.record.log_file().string());
-    const auto split = std::min(answer.find('\n'), answer.size() - 1);
-    return std::unexpected(host::Error(ErrorCode::AccessFailed, answer.substr(1, split - 1), answer.substr(split + 1)));
+    return std::unexpected(unpacked(std::string_view(answer).substr(1)));
 }
 
+// The keeper is a child here too: it enters namespaces that its own children shall be in, and in which a sanitizer's
+// tracer of this process, being a child as well, would not find its parent again and wait for ever.
 host::Result<void> run_in_foreground(const BoardOptions& options,
                                      const std::function<void(const BoardRecord&)>& ready) {
-    TRY_ASSIGN(Claim claimed, claim(options));
-    bool up = false;
-    auto result = keep(options, claimed.record, [&](const BoardRecord& record) {
-        up = true;
-        ready(record);
-    });
-    if (!result && !up) (void)clean_up(look_up(options.name));
+    BoardOptions absolute = options;
+    std::error_code error;
+    if (!options.root.empty()) absolute.root = fs::absolute(options.root, error);
+    TRY_ASSIGN(Claim claimed, claim(absolute));
+    int pipe[2];
+    if (::pipe2(pipe, O_CLOEXEC) != 0) return errno_failure("cannot make a pipe");
+    const pid_t child = ::fork();
+    if (child < 0) return errno_failure("cannot start a process");
+    if (child == 0) {
+        ::close(pipe[0]);
+        ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+        bool up = false;
+        const auto result = keep(
+            absolute, claimed.record,
+            [&](const BoardRecord& record) {
+                up = true;
+                ready(record);
+            },
+            pipe[1]);
+        if (!result && !up) (void)clean_up(look_up(absolute.name));
+        if (!result) tell(pipe[1], packed(result.error()));
+        ::_exit(result ? 0 : 1);
+    }
+    ::close(pipe[1]);
     ::close(claimed.lock);
-    return result;
+    keeper_forwards_to(child);
+    const std::string why = read_all(pipe[0], SIZE_MAX);
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (!why.empty()) return std::unexpected(unpacked(why));
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        return host::failure(ErrorCode::Internal, "the board's keeper ended (status {:#x})", status);
+    return {};
 }
 
 host::Result<bool> take_down(const BoardRecord& record) {

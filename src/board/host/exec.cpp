@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 
 #include <optional>
 
+#include "board/host/child_error.h"
 #include "board/host/forward.h"
 #include "board/host/namespaces.h"
 #include "board/host/terminal_relay.h"
@@ -32,6 +34,22 @@ std::string path_with_defaults() {
 volatile sig_atomic_t child_to_signal = 0;
 void pass_on(int signal) {
     if (child_to_signal > 0) ::kill(child_to_signal, signal);
+}
+
+/// The terminal's signals reach the child by themselves.
+void pass_signals_on_to(pid_t child) {
+    child_to_signal = child;
+    ::signal(SIGINT, SIG_IGN);
+    ::signal(SIGQUIT, SIG_IGN);
+    for (const int signal : {SIGTERM, SIGHUP}) ::signal(signal, pass_on);
+}
+
+/// Waits for its end; 128 + the signal that killed it.
+int status_of(pid_t child) {
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace
@@ -66,10 +84,15 @@ host::Result<void> connect_in_board(const BoardRecord& record, std::uint16_t por
     return {};
 }
 
-host::Result<int> run_in_board(const BoardRecord& record, const std::vector<std::string>& command) {
+namespace {
+
+/// All of it in a process of its own, which has entered the board's namespaces: waits for the program, at a terminal of
+/// the board if there is one. Its exit status as a shell counts.
+host::Result<int> run_inside(const BoardRecord& record, const std::vector<std::string>& command) {
     char folder[PATH_MAX];
     const bool has_folder = ::getcwd(folder, sizeof folder) != nullptr;
     TRY(enter(record, CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC));
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // what is at the other end of the terminal goes with whoever sits there
 
     std::optional<TerminalRelay> terminal;
     if (at_terminal()) terminal.emplace();
@@ -95,24 +118,50 @@ host::Result<int> run_in_board(const BoardRecord& record, const std::vector<std:
         ::_exit(127);
     }
     ::close(report[1]);
-    // The terminal's signals reach the child by themselves; others are passed on.
-    child_to_signal = child;
-    ::signal(SIGINT, SIG_IGN);
-    ::signal(SIGQUIT, SIG_IGN);
-    for (const int signal : {SIGTERM, SIGHUP}) ::signal(signal, pass_on);
+    pass_signals_on_to(child);
     if (terminal) terminal->run(child);
     int error = 0;
     ssize_t n = 0;
     while ((n = ::read(report[0], &error, sizeof error)) < 0 && errno == EINTR) {
     }
     ::close(report[0]);
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
+    const int status = status_of(child);
     if (n == sizeof error)
         return host::failure(error == ENOENT ? ErrorCode::NotFound : ErrorCode::AccessFailed, "cannot run {}: {}",
                              command[0], std::strerror(error));
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return status;
+}
+
+}  // namespace
+
+// This process stays outside: setns(CLONE_NEWPID) puts all further children of a process into the board's pid
+// namespace, where they cannot see their parent. LeakSanitizer, which looks at a program when it ends, does so from
+// such a child; that takes its parent for dead and leaves, and the parent waits for its answer for ever.
+host::Result<int> run_in_board(const BoardRecord& record, const std::vector<std::string>& command) {
+    int report[2];  // carries the error when there is one
+    if (::pipe2(report, O_CLOEXEC) != 0)
+        return host::failure(ErrorCode::OutOfResources, "cannot make a pipe: {}", std::strerror(errno));
+    const pid_t inside = ::fork();
+    if (inside < 0) return host::failure(ErrorCode::OutOfResources, "cannot start a process: {}", std::strerror(errno));
+    if (inside == 0) {
+        ::close(report[0]);
+        const auto result = run_inside(record, command);
+        if (result) ::_exit(*result);
+        const std::string why = packed(result.error());
+        (void)!::write(report[1], why.data(), why.size());
+        ::_exit(1);
+    }
+    ::close(report[1]);
+    pass_signals_on_to(inside);
+    std::string why;
+    char buffer[4096];
+    ssize_t n = 0;
+    while ((n = ::read(report[0], buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR))
+        if (n > 0) why.append(buffer, static_cast<std::size_t>(n));
+    ::close(report[0]);
+    const int status = status_of(inside);
+    if (!why.empty()) return std::unexpected(unpacked(why));
+    return status;
 }
 
 }  // namespace talpa::board

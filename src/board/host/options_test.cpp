@@ -9,6 +9,7 @@
 #include <fstream>
 #include <thread>
 
+#include "board/host/child_error.h"
 #include "board/host/forward.h"
 #include "board/host/log_file.h"
 
@@ -33,6 +34,17 @@ TEST(BoardOptionsTest, AWrongWordIsNamedWithThoseThereAre) {
         EXPECT_THAT(parsed.error().message, HasSubstr("power-domain"));
     }
     EXPECT_THAT(parse_kernel("5.4").error().message, HasSubstr("bsp-6.6, legacy"));
+}
+
+TEST(ChildErrorTest, ComesOutAsItWentIn) {
+    host::Error error(ErrorCode::Timeout, "too late", "be earlier\nor never");
+    const host::Error back = unpacked(packed(error));
+    EXPECT_EQ(back.code, ErrorCode::Timeout);
+    EXPECT_EQ(back.message, "too late");
+    EXPECT_EQ(back.hint, "be earlier\nor never");
+    EXPECT_EQ(unpacked(packed(std::move(error).with_context("doing it"))).message, "doing it: too late");
+    EXPECT_EQ(unpacked("").code, ErrorCode::Internal);
+    EXPECT_EQ(unpacked("\x45").code, ErrorCode::Timeout) << "cut short";
 }
 
 TEST(BoardOptionsTest, NamesAreFileNames) {

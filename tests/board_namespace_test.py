@@ -88,6 +88,47 @@ def programs_see_an_imx93_and_the_machine_stays_as_it_is():
         equal(now_is, was, f"{what} of the user's machine")
 
 
+def what_programs_write_stays_on_the_board():
+    with tempfile.TemporaryDirectory(prefix="talpa-home-") as name:
+        home = pathlib.Path(name)
+        for path, text in (("notes", "first"), (".config/settings", "mine"), ("work/source", "one"), ("work/out/kept", "")):
+            (home / path).parent.mkdir(parents=True, exist_ok=True)
+            (home / path).write_text(text)
+
+        def listing():
+            return {str(p.relative_to(home)): p.read_text() for p in home.rglob("*") if p.is_file() and ".cache" not in p.parts}
+
+        before, was = listing(), os.environ.get("HOME")
+        os.environ["HOME"] = str(home)
+        try:
+            with namespace_board("homes", "--share", home / "work/out") as b:
+                equal(b.sh(f"cd {home}; cat notes .config/settings work/source"), "firstmineone", "the home is seen")
+                b.sh(f"cd {home}; touch new .local-new; mkdir -p .cache/topo .local/state; echo other > .config/settings; rm notes; mkdir made")
+                places = [f"{folder}/talpa-board-test" for folder in
+                          ("/root", "/usr/bin", "/usr/lib", "/usr/sbin", "/opt", "/srv", "/var", "/bin") if os.path.isdir(folder)]
+                b.sh(f"touch {' '.join(places)}; ls {' '.join(places)}")
+                equal([path for path in places if os.path.lexists(path)], [], "came through to the user's machine")
+                equal(listing(), before, "the user's home")
+                check(not (home / ".cache/topo").exists() and not (home / "made").exists(), "the user's folders")
+                for place in (f"{home}/work/new", "/home/new", "/mnt/new", "/boot/new"):
+                    refused = b.exec("touch", place)
+                    check(refused.returncode != 0 and "Read-only file system" in refused.stderr, f"touch {place}: {refused.stderr}")
+                # What the user does meanwhile is seen: files replaced as editors and linkers do it, folders made.
+                for path in ("work/source", "notes-of-now", "later/source"):
+                    (home / path).parent.mkdir(exist_ok=True)
+                    for text in ("two", "three"):
+                        (home / "fresh").write_text(text)
+                        (home / "fresh").rename(home / path)
+                        equal(b.exec("cat", home / path, cwd=home).stdout, text, f"{path}, replaced")
+                equal(b.exec("pwd", cwd=home / "later").stdout, f"{home}/later\n", "a folder that was made since")
+                check("Read-only" in b.exec("touch", "x", cwd=home / "later").stderr, "that is a work folder as well")
+                b.sh(f"echo result > {home}/work/out/file")
+                equal((home / "work/out/file").read_text(), "result\n", "what was shared")
+                equal(b.exec("sh", "-c", f"ls -A {home}/.cache/talpa/boards 2>/dev/null; true").stdout, "", "the board's own disk is out of sight")
+        finally:
+            os.environ["HOME"] = was or "/root"
+
+
 def a_programs_status_folder_and_input_are_its_own():
     with namespace_board("statuses") as b:
         equal(b.exec("sh", "-c", "exit 42").returncode, 42, "exit status")
@@ -242,7 +283,8 @@ def a_signal_ends_a_board_in_order():
 
 if not lib.FIRMWARE.exists():
     lib.skip("the firmware is not built (./run build)")
-sys.exit(lib.run_all([programs_see_an_imx93_and_the_machine_stays_as_it_is, a_programs_status_folder_and_input_are_its_own,
+sys.exit(lib.run_all([programs_see_an_imx93_and_the_machine_stays_as_it_is, what_programs_write_stays_on_the_board,
+                      a_programs_status_folder_and_input_are_its_own,
                       boards_do_not_see_each_other, ports_reach_the_users_machine,
                       ssh_enters_with_the_boards_own_key, an_ordinary_user_may_have_one, nothing_is_left_after_kill_9,
                       a_signal_ends_a_board_in_order],

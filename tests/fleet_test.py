@@ -121,8 +121,6 @@ def topo_deploys_to_all_at_once():
             for i in range(BOARDS):
                 ports.append(whole.free_port())
                 boards.append(lib.NamespaceBoard(f"fleet-topo{i}", "--startup-delay", 0, "--publish", f"{ports[-1]}:3001", "--ssh", 0))
-                # Virtual boards share the machine's home folders, where topo stages layers and keeps its record of a board.
-                boards[-1].sh("for d in /root/.cache/topo /root/.local/state/topo; do mkdir -p $d && mount -t tmpfs tmpfs $d; done")
                 done = whole.topo("install", "remoteproc-runtime", "--target", f"board://fleet-topo{i}")
                 equal(done.returncode, 0, f"install: {done.stderr}")
             targets = folder / "boards.txt"

@@ -70,6 +70,15 @@ host::Result<board::BoardOptions> up_options(const BoardCommandOptions& o) {
         options.published.push_back(port);
     }
     options.address = o.address;
+    for (const std::string& folder : o.share) {
+        std::error_code error;
+        options.shared.push_back(fs::canonical(folder, error));
+        if (error) return host::failure(ErrorCode::NotFound, "--share {}: {}", folder, error.message());
+    }
+    if (!options.root.empty() && !options.shared.empty())
+        return host::failure(
+            ErrorCode::InvalidArgument,
+            "--root makes a board without namespaces: there all files are shared, and --share says nothing");
     if (!options.root.empty() && (options.ssh_port || !options.published.empty()))
         return host::failure(ErrorCode::InvalidArgument,
                              "--root makes a board without namespaces, which has no ports to --publish and no --ssh");

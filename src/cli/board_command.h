@@ -16,7 +16,7 @@ struct BoardCommandOptions {
     std::string name, root, kernel = "bsp-6.6", boot, address = "127.0.0.1";
     std::vector<std::string> without, quirks, command;
     unsigned remoteprocs = 1, startup_delay_ms = 500, npu_threads = 2;
-    std::vector<std::string> publish;
+    std::vector<std::string> publish, share;
     int ssh_port = -1;
     unsigned port = 0, gdb_port = 3333, processor = 0;
     std::size_t lines = 0;

@@ -21,8 +21,9 @@ constexpr const char* kExecFooter = R"(Examples:
   talpa board exec -- sh -c 'cp runner.elf /lib/firmware/ &&
       echo runner.elf > /sys/class/remoteproc/remoteproc0/firmware && echo start > /sys/class/remoteproc/remoteproc0/state'
 
-The program sees this machine's files, with the board's /sys, /dev, /etc, /usr/local, /var, /run, /lib/firmware and
-/root/.ssh; the working folder stays. Exit status: the program's own; 1 when it cannot be run.)";
+The program sees this machine's files, with the board's own /sys, /dev, /run, /lib/firmware and /root/.ssh; the working
+folder stays. What it writes into the system's folders and the home goes with the board; work folders in the home are
+read-only unless they are shared (board up --share DIR). Exit status: the program's own; 1 when it cannot be run.)";
 
 constexpr const char* kSshFooter = R"(Examples:
   talpa board ssh-config >> ~/.ssh/config
@@ -109,6 +110,9 @@ void add_board(CLI::App& app, BoardCommandOptions& o) {
         ->check(CLI::Range(0, 65535).description(""));
     up->add_option("--publish", o.publish, "Forward a port of this machine to one of the board; may be given again")
         ->type_name("PORT[:BOARDPORT]")
+        ->allow_extra_args(false);
+    up->add_option("--share", o.share, "A folder of this machine in which programs may write; may be given again")
+        ->type_name("DIR")
         ->allow_extra_args(false);
     up->add_option("--address", o.address, "Where forwarded ports listen (default: 127.0.0.1)")->type_name("IP");
     up->add_flag("--foreground", o.foreground, "Stay until Ctrl-C or board down");

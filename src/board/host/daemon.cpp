@@ -214,7 +214,7 @@ host::Result<void> live(const BoardOptions& options, const BoardRecord& record, 
     places.sys = record.root / "sys";
     places.dev = record.root / "dev";
     if (record.root.empty()) {
-        TRY_ASSIGN(places, build_file_system(record));
+        TRY_ASSIGN(places, build_file_system(record, options.shared));
     }
     places.panicked = [] { ::_exit(kPanicked); };
     TRY_ASSIGN(const std::unique_ptr<Board> board, Board::create(options, places, log));
@@ -290,7 +290,6 @@ host::Result<void> keep(const BoardOptions& options, BoardRecord record, const R
     TRY_ASSIGN(outside.control, ControlServer::listen(record.control_socket()));
     if (options.root.empty()) {
         TRY_ASSIGN(record.disk, disk_folder(record.name));
-        TRY_ASSIGN(record.made, make_mount_points());
         TRY(open_ports(options, record, outside));
         TRY(save(record));  // from here on there is something to clean up
         if (record.ssh) {

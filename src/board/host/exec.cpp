@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "board/host/child_error.h"
+#include "board/host/covers.h"
 #include "board/host/forward.h"
 #include "board/host/namespaces.h"
 #include "board/host/terminal_relay.h"
@@ -93,6 +94,7 @@ host::Result<int> run_inside(const BoardRecord& record, const std::vector<std::s
     const bool has_folder = ::getcwd(folder, sizeof folder) != nullptr;
     TRY(enter(record, CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC));
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // what is at the other end of the terminal goes with whoever sits there
+    look_again(has_folder ? folder : "/");
 
     std::optional<TerminalRelay> terminal;
     if (at_terminal()) terminal.emplace();

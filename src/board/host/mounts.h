@@ -13,8 +13,12 @@ namespace talpa::board {
 /// Shows `from` at `at` as well, with what is mounted below it if `recursive`.
 [[nodiscard]] host::Result<void> bind(const std::filesystem::path& from, const std::filesystem::path& at,
                                       bool recursive = false);
-/// An overlay over a folder: what is there stays visible, what is written goes to `upper`, a new folder.
-[[nodiscard]] host::Result<void> overlay(const std::filesystem::path& at, const std::filesystem::path& upper);
+/// An overlay at `at` over the folder `lower`: what is there stays visible, what is written goes to `upper`, a new
+/// folder.
+[[nodiscard]] host::Result<void> overlay(const std::filesystem::path& lower, const std::filesystem::path& at,
+                                         const std::filesystem::path& upper);
+/// Of a mount point and all mounts below it.
+[[nodiscard]] host::Result<void> make_read_only(const std::filesystem::path& at);
 [[nodiscard]] host::Result<void> mount_type(const char* type, const std::filesystem::path& at,
                                             const std::string& options, unsigned long flags);
 /// Changes how mounts propagate, for the whole tree below `at`.

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "base/host/file.h"
+#include "board/host/covers.h"
 #include "board/host/mounts.h"
 
 namespace talpa::board {
@@ -22,19 +23,6 @@ namespace talpa::board {
 namespace fs = std::filesystem;
 
 namespace {
-
-/// Folders whose changes the board keeps for itself, on disk.
-constexpr const char* kOverlaid[] = {"/etc", "/usr/local", "/var"};
-/// Folders of engines that must not lie on an overlay.
-constexpr const char* kRealFolders[] = {"/var/lib/containers", "/var/lib/containerd", "/var/lib/docker"};
-/// Must exist to be covered.
-constexpr struct {
-    const char* path;
-    unsigned mode;
-} kMountPoints[] = {{"/lib/firmware", 0755}, {"/root/.ssh", 0700}};
-
-/// The board's own corner, in its /run: what is mounted there is bound elsewhere.
-constexpr const char* kCorner = "/run/.talpa";
 
 struct DeviceNode {
     const char* name;
@@ -50,26 +38,6 @@ constexpr struct {
                     {"stdin", "/proc/self/fd/0"},
                     {"stdout", "/proc/self/fd/1"},
                     {"stderr", "/proc/self/fd/2"}};
-
-bool is_mount_point(const fs::path& path) {
-    struct stat here{}, above{};
-    return ::lstat(path.c_str(), &here) == 0 && ::lstat(path.parent_path().c_str(), &above) == 0 &&
-           here.st_dev != above.st_dev;
-}
-
-bool below(const fs::path& path, const fs::path& folder) {
-    const auto [end, ignored] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
-    return end == folder.end();
-}
-
-/// On disk where the kernel takes that for an upper layer, else in memory.
-host::Result<void> overlay_somewhere(const fs::path& at, const fs::path& disk) {
-    std::string name = at.string().substr(1);
-    for (char& c : name)
-        if (c == '/') c = '-';
-    if (!disk.empty() && overlay(at, disk / name)) return {};
-    return overlay(at, fs::path(kCorner) / "upper" / name);
-}
 
 host::Result<void> make_device(const fs::path& dev, const DeviceNode& node) {
     const fs::path path = dev / node.name, original = fs::path("/dev") / node.name;
@@ -135,7 +103,7 @@ host::Result<void> add_to_sysfs(const fs::path& folder, std::initializer_list<co
     std::error_code error;
     for (const char* name : names) {
         if (!fs::exists(folder / name, error)) {
-            if (!is_mount_point(folder)) TRY(overlay(folder, fs::path(kCorner) / "upper" / folder.filename()));
+            if (!is_mount_point(folder)) TRY(overlay(folder, folder, fs::path(kCorner) / "upper" / folder.filename()));
             TRY(make_folder(folder / name));
         }
         TRY(bind(shown / name, folder / name));
@@ -157,24 +125,10 @@ host::Result<fs::path> disk_folder(const std::string& name) {
         std::error_code error;
         fs::create_directories(candidate, error);
         const fs::path real = fs::canonical(candidate, error);
-        if (error || below(real, "/run")) continue;
-        bool covered = false;
-        for (const char* folder : kOverlaid) covered |= below(real, folder);
-        if (!covered && ::access(real.c_str(), W_OK) == 0) return real / name;
+        if (!error && !is_hidden(real) && ::access(real.c_str(), W_OK) == 0) return real / name;
     }
     return std::unexpected(host::Error(ErrorCode::NotFound, "there is no folder on disk that the board could use",
-                                       "set TALPA_BOARD_DISK to one outside of /etc, /usr/local, /var and /run"));
-}
-
-host::Result<std::vector<fs::path>> make_mount_points() {
-    std::vector<fs::path> made;
-    for (const auto& point : kMountPoints) {
-        std::error_code error;
-        if (fs::exists(point.path, error)) continue;
-        // Of a home that is not there or not ours there is nothing to cover.
-        if (::mkdir(point.path, point.mode) == 0) made.emplace_back(point.path);
-    }
-    return made;
+                                       "set TALPA_BOARD_DISK to one outside of /etc, /opt, /srv, /usr, /var and /run"));
 }
 
 host::Result<void> unshare_pids() {
@@ -187,28 +141,27 @@ host::Result<void> unshare_pids() {
     return write_map("/proc/self/gid_map", fmt::format("0 {} 1\n", group));
 }
 
-host::Result<BoardPlaces> build_file_system(const BoardRecord& record) {
-    const fs::path corner = kCorner;
+host::Result<BoardPlaces> build_file_system(const BoardRecord& record, const std::vector<fs::path>& shared) {
+    const fs::path corner = kCorner, disk = kBoardDisk;
     if (::unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC) != 0) return refused();
     TRY(set_propagation("/", MS_PRIVATE));
-    // The keys lie below /root on a machine whose root cleans up nowhere else: look before it is covered.
-    const fs::path ssh = record.disk / "ssh";
-    TRY(make_folder(ssh, 0700));
+    SharedFolders kept(shared);
+    TRY(kept.hold());
+    TRY(make_folder(record.disk / "ssh", 0700));
     TRY(mount_tmpfs("/run", "mode=755", MS_NOSUID | MS_NODEV));
     TRY(make_folder(corner));
     TRY(make_folder("/run/lock", 01777));
     TRY(make_folder("/run/sshd"));
-    for (const char* folder : kOverlaid) TRY(overlay_somewhere(folder, record.disk));
-    for (const char* folder : kRealFolders) {
-        const fs::path real = record.disk / fs::path(folder).filename();
-        TRY(make_folder(real, 0711));
-        // In a user namespace the folder above belongs to somebody unknown, and engines want root anyway.
-        if (!make_folder(folder, 0711)) continue;
-        TRY(bind(real, folder));
-    }
+    TRY(make_folder(disk));
+    TRY(bind(record.disk, disk));
+    TRY(cover_system());
+    TRY(cover_homes(record.disk));
+    TRY(kept.show());
+    // Where they are missing: made on the overlay. Nobody else's machine is ours to do that on.
     std::error_code error;
-    if (fs::exists("/lib/firmware", error)) TRY(mount_tmpfs("/lib/firmware", "mode=755", MS_NOSUID | MS_NODEV));
-    if (fs::exists("/root/.ssh", error)) TRY(bind(ssh, "/root/.ssh"));
+    if (fs::exists("/lib/firmware", error) || make_folder("/lib/firmware"))
+        TRY(mount_tmpfs("/lib/firmware", "mode=755", MS_NOSUID | MS_NODEV));
+    if (fs::exists("/root/.ssh", error) || make_folder("/root/.ssh", 0700)) TRY(bind(disk / "ssh", "/root/.ssh"));
     TRY(mount_type("proc", "/proc", "", MS_NOSUID | MS_NODEV | MS_NOEXEC));
     TRY(build_dev());
     TRY(make_folder(corner / "sys"));

@@ -17,17 +17,14 @@ namespace talpa::board {
 /// Where a board may keep files on a real disk: a folder that does not lie below any that the board covers.
 [[nodiscard]] host::Result<std::filesystem::path> disk_folder(const std::string& name);
 
-/// Makes the folders on the user's machine that something must be mounted on and that are missing (an empty
-/// /lib/firmware, /root/.ssh). Returns those it made; clean_up takes them away again.
-[[nodiscard]] host::Result<std::vector<std::filesystem::path>> make_mount_points();
-
 /// The next fork is the first process of a new pid namespace; for a user other than root in a user namespace, which
 /// this process enters.
 [[nodiscard]] host::Result<void> unshare_pids();
 
-/// In that first process: enters the other namespaces, covers /etc, /usr/local, /var, /run, /lib/firmware, /root/.ssh,
-/// /dev, /proc. Before threads.
-[[nodiscard]] host::Result<BoardPlaces> build_file_system(const BoardRecord& record);
+/// In that first process: enters the other namespaces, covers the system's folders and the homes (covers.h), replaces
+/// /run, /lib/firmware, /root/.ssh, /dev, /proc; of `shared` programs see the user's own. Before threads.
+[[nodiscard]] host::Result<BoardPlaces> build_file_system(const BoardRecord& record,
+                                                          const std::vector<std::filesystem::path>& shared);
 
 /// Once the tree of /sys is served: shows it at its real places, and opens the loopback interface.
 [[nodiscard]] host::Result<void> show_board(const BoardPlaces& places, const std::string& name);

@@ -62,8 +62,9 @@ struct BoardOptions {
     std::set<Quirk> quirks;
     std::optional<std::uint16_t> ssh_port;  ///< sshd's on the user's machine; 0: any
     std::vector<PublishedPort> published;
-    std::string address = "127.0.0.1";     ///< where those listen
-    std::vector<std::uint8_t> boot_image;  ///< with Quirk::Attached: the ELF that U-Boot loaded
+    std::vector<std::filesystem::path> shared;  ///< folders that programs on the board may change; absolute
+    std::string address = "127.0.0.1";          ///< where those listen
+    std::vector<std::uint8_t> boot_image;       ///< with Quirk::Attached: the ELF that U-Boot loaded
 
     [[nodiscard]] bool lacks(Without w) const { return without.contains(w); }
     [[nodiscard]] bool has(Quirk q) const { return quirks.contains(q); }

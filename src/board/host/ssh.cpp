@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/host/file.h"
+#include "board/host/covers.h"
 #include "board/host/mounts.h"
 
 namespace talpa::board {
@@ -65,8 +66,9 @@ host::Result<void> make_key(const fs::path& path, const std::string& comment) {
 fs::path private_key(const BoardRecord& record) {
     return record.folder / "id_ed25519";
 }
-fs::path host_key(const BoardRecord& record) {
-    return record.disk / "sshd/host_key";
+/// `disk`: as the user's machine sees it, or the board.
+fs::path host_key(const fs::path& disk) {
+    return disk / "sshd/host_key";
 }
 std::string alias(const BoardRecord& record) {
     return "talpa-board-" + record.name;
@@ -93,9 +95,9 @@ host::Result<void> prepare_ssh(const BoardRecord& record) {
     TRY(make_key(private_key(record), alias(record)));
     TRY(make_folder(record.disk / "sshd", 0700));
     TRY(make_folder(record.disk / "ssh", 0700));
-    TRY(make_key(host_key(record), alias(record)));
+    TRY(make_key(host_key(record.disk), alias(record)));
     TRY_ASSIGN(const std::string client, host::read_text(private_key(record).string() + ".pub"));
-    TRY_ASSIGN(const std::string host, host::read_text(host_key(record).string() + ".pub"));
+    TRY_ASSIGN(const std::string host, host::read_text(host_key(record.disk).string() + ".pub"));
     TRY(host::write_text(record.disk / "ssh/authorized_keys", client));
     TRY(host::write_text(record.folder / "known_hosts", alias(record) + " " + host));
     return host::write_text(record.disk / "sshd/config",
@@ -115,7 +117,7 @@ AcceptEnv LANG LC_*
 SetEnv PATH={} TALPA_BOARD={}
 Subsystem sftp internal-sftp
 )",
-                                        kSshPort, host_key(record).string(), kPidFile, kPath, record.name));
+                                        kSshPort, host_key(kBoardDisk).string(), kPidFile, kPath, record.name));
 }
 
 int open_sshd_log(const BoardRecord& record) {
@@ -124,7 +126,8 @@ int open_sshd_log(const BoardRecord& record) {
 
 host::Result<void> start_sshd(const BoardRecord& record, int log) {
     unlock_root();
-    TRY_ASSIGN(const pid_t child, spawn({kSshd, "-D", "-e", "-f", (record.disk / "sshd/config").string()}, log));
+    TRY_ASSIGN(const pid_t child,
+               spawn({kSshd, "-D", "-e", "-f", (fs::path(kBoardDisk) / "sshd/config").string()}, log));
     for (const auto until = std::chrono::steady_clock::now() + 10s; std::chrono::steady_clock::now() < until;) {
         if (fs::exists(kPidFile)) return {};  // it writes that once it listens
         if (::waitpid(child, nullptr, WNOHANG) == child) break;

@@ -87,7 +87,6 @@ BoardRecord look_up(const std::string& name) {
                 if (port.is_object())
                     record.published.push_back(
                         {port.value("outside", std::uint16_t{0}), port.value("inside", std::uint16_t{0})});
-            for (const auto& path : json.value("made", std::vector<std::string>())) record.made.emplace_back(path);
         }
     }
     return record;
@@ -106,16 +105,9 @@ host::Result<void> save(const BoardRecord& record) {
     host::Json published = host::Json::array();
     for (const PublishedPort& port : record.published)
         published.push_back({{"outside", port.outside}, {"inside", port.inside}});
-    host::Json made = host::Json::array();
-    for (const fs::path& path : record.made) made.push_back(path.string());
-    const host::Json json{{"name", record.name},
-                          {"root", record.root.string()},
-                          {"disk", record.disk.string()},
-                          {"pid", record.pid},
-                          {"ssh", record.ssh},
-                          {"ssh_port", record.ssh_port},
-                          {"published", std::move(published)},
-                          {"made", std::move(made)}};
+    const host::Json json{
+        {"name", record.name}, {"root", record.root.string()}, {"disk", record.disk.string()},     {"pid", record.pid},
+        {"ssh", record.ssh},   {"ssh_port", record.ssh_port},  {"published", std::move(published)}};
     TRY(host::write_text(record.record_file(), json.dump(2) + "\n"));
     return host::write_text(record.folder / "pid", fmt::format("{}\n", record.pid));
 }
@@ -139,7 +131,6 @@ host::Result<void> clean_up(const BoardRecord& record) {
         ::unlink((record.root / "proc/device-tree").c_str());
         for (const char* folder : {"sys", "dev", "proc"}) ::rmdir((record.root / folder).c_str());
     }
-    for (const fs::path& path : record.made) ::rmdir(path.c_str());
     if (!record.disk.empty()) {
         for (const auto& hierarchy : fs::directory_iterator("/sys/fs/cgroup", error))
             for (const char* engine : kEngineGroups) remove_groups(hierarchy.path() / engine);

@@ -26,7 +26,6 @@ struct BoardRecord {
     bool ssh = false;              ///< an sshd runs on it
     int ssh_port = 0;              ///< … and is reached here; 0: through `talpa board connect` only
     std::vector<PublishedPort> published;
-    std::vector<std::filesystem::path> made;  ///< empty folders that something had to be mounted on
     bool alive = false;
 
     [[nodiscard]] std::filesystem::path lock_file() const { return folder / "lock"; }

@@ -71,7 +71,10 @@ int moved_axis(Op op, const Attributes& attributes, const Shape& from, int axis,
                 if (seen == before && to[d] == from[a]) return static_cast<int>(d);
             return -1;
         }
-        case Op::Slice:
+        case Op::Slice: {
+            const auto& slice = std::get<SliceAttr>(attributes);
+            return slice.starts[a] == 0 && slice.steps[a] == 1 && to[a] == from[a] ? axis : -1;
+        }
         case Op::Pad:
             return to[a] == from[a] ? axis : -1;
         default:

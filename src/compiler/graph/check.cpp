@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <unordered_set>
 
 #include "compiler/graph/infer.h"
@@ -38,32 +40,54 @@ Range range_of(DType type) {
     }
 }
 
+bool any_nan(const Bytes& reals) {
+    bool any = false;
+    for (std::size_t i = 0; i + sizeof(float) <= reals.size(); i += sizeof(float)) {
+        float v = 0;
+        std::memcpy(&v, reals.data() + i, sizeof v);
+        any |= std::isnan(v);
+    }
+    return any;
+}
+
 Result<void> check_value(const Value& v) {
     std::int64_t count = 1;
     if (v.shape.size() > 8) return broken(fmt::format("rank {}", v.shape.size()));
+    bool empty = false;
     for (const auto size : v.shape) {
+        empty |= size == 0;
         if (size < 0 || (size > 0 && count > (std::int64_t{1} << 40) / size))
             return broken(fmt::format("shape {}", shape_text(v.shape)));
-        count *= size;
+        count *= std::max<std::int64_t>(size, 1);
     }
+    if (empty) count = 0;
     if (v.quantization) {
         if (v.type != DType::Float32) return broken("quantized, yet not real numbers");
         TRY(check_quantization(*v.quantization, v.shape));
     }
+    if (v.constant && v.stored_type() == DType::Float32 && any_nan(*v.constant))
+        return broken("it has elements that are not a number");
     if (v.constant && v.constant->size() != static_cast<std::size_t>(count) * dtype_size(v.stored_type()))
         return broken(fmt::format("{} bytes of data for {} {}", v.constant->size(), dtype_name(v.stored_type()),
                                   shape_text(v.shape)));
     return {};
 }
 
+Result<void> need_elements(const Value& v) {
+    if (element_count(v.shape) > 0) return {};
+    return broken(fmt::format("'{}' of shape {} has no elements", v.name, shape_text(v.shape)));
+}
+
 Result<void> check_node(const Graph& g, const Node& node, std::vector<bool>& known) {
     for (const auto id : node.inputs) {
         if (id == kNoValue) continue;
         if (id >= g.values.size()) return broken("reads a value that does not exist");
+        TRY(need_elements(g[id]));
         if (!known[id]) return broken(fmt::format("reads '{}', which nothing before it makes", g[id].name));
     }
     if (node.outputs.size() != 1 || node.outputs[0] >= g.values.size()) return broken("has no single result");
     const auto out = node.outputs[0];
+    TRY(need_elements(g[out]));
     if (known[out]) return broken(fmt::format("makes '{}', which exists already", g[out].name));
     TRY_ASSIGN(const Shape shape, infer_shape(g, node.op, node.attributes, node.inputs, g[out].shape));
     if (shape != g[out].shape)
@@ -80,6 +104,7 @@ Result<void> check_quantization(const Quantization& q, const Shape& shape) {
     if (range.min > range.max) return broken(fmt::format("quantized to {}", dtype_name(q.type)));
     if (q.min < range.min || q.max > range.max || q.min >= q.max)
         return broken(fmt::format("quantized to {} to {} of {}", q.min, q.max, dtype_name(q.type)));
+    if (q.scales.empty()) return broken("quantized without a scale");
     std::size_t wanted = 1;
     if (!q.per_tensor()) {
         if (q.axis >= static_cast<int>(shape.size()))
@@ -110,6 +135,7 @@ Result<void> check_graph(const Graph& g) {
     for (const auto id : g.inputs) {
         if (id >= g.values.size()) return broken("an input does not exist");
         if (known[id]) return broken(fmt::format("input '{}' is a constant or given twice", g[id].name));
+        TRY(need_elements(g[id]));
         known[id] = true;
     }
     for (const Node& node : g.nodes)

@@ -96,6 +96,11 @@ bool binary(Op op, T a, T b, T& out) {
     }
 }
 
+/// Such a constant is refused by whoever stores it, and has no integer.
+bool any_nan(std::span<const float> numbers) {
+    return std::ranges::any_of(numbers, [](float v) { return std::isnan(v); });
+}
+
 bool unary(Op op, const Attributes& attributes, float x, float& out) {
     switch (op) {
         case Op::ClampOp: {
@@ -171,7 +176,7 @@ ConstantData fold_binary(Op op, const Value& a, const Value& b, const Value& res
     const auto y = expanded(real_numbers(b), b.shape, result.shape);
     for (std::size_t i = 0; i < x.size(); ++i)
         if (!binary(op, x[i], y[i], x[i])) return nullptr;
-    return store_reals(x, result);
+    return any_nan(x) ? nullptr : store_reals(x, result);
 }
 
 ConstantData fold_unary(Op op, const Attributes& attributes, const Value& a, const Value& result) {
@@ -179,7 +184,7 @@ ConstantData fold_unary(Op op, const Attributes& attributes, const Value& a, con
     auto x = real_numbers(a);
     for (float& v : x)
         if (!unary(op, attributes, v, v)) return nullptr;
-    return store_reals(x, result);
+    return any_nan(x) ? nullptr : store_reals(x, result);
 }
 
 ConstantData fold_concat(const Graph& g, const AxisAttr& a, std::span<const ValueId> in, const Value& result) {
@@ -284,7 +289,12 @@ ConstantData fold(const Graph& g, Op op, const Attributes& attributes, std::span
     if (in.empty() || element_count(result.shape) > kFoldLimit) return nullptr;
     for (const auto id : in)
         if (id == kNoValue || !g[id].is_constant()) return nullptr;
-    switch (op_facts(op).kind) {
+    // Of no elements there may be a trillion rows.
+    const OpClass kind = op_facts(op).kind;
+    if (element_count(result.shape) == 0 &&
+        (kind == OpClass::Binary || kind == OpClass::Unary || kind == OpClass::Movement))
+        return shared({});
+    switch (kind) {
         case OpClass::Binary:
             return fold_binary(op, g[in[0]], g[in[1]], result);
         case OpClass::Unary:

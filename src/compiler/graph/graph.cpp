@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/core/checked_math.h"
+
 namespace talpa::compiler {
 
 namespace {
@@ -24,7 +26,11 @@ std::size_t dtype_size(DType type) {
 
 std::int64_t element_count(const Shape& shape) {
     std::int64_t count = 1;
-    for (const auto size : shape) count *= size;
+    for (const auto size : shape) {
+        const auto more = checked_mul(count, size);
+        if (!more) return INT64_MAX;
+        count = *more;
+    }
     return count;
 }
 

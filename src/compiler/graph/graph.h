@@ -24,7 +24,7 @@ enum class DType : std::uint8_t { Float32, Int8, UInt8, Int16, Int32, Int64, Boo
 
 /// Outermost dimension first. Rank 0 to 8; no symbolic sizes.
 using Shape = std::vector<std::int64_t>;
-/// Number of elements; the importers have checked that it fits.
+/// Number of elements; the importers have checked that it fits. The largest number for a shape that they have not.
 [[nodiscard]] std::int64_t element_count(const Shape& shape);
 
 /// real = (stored - zero_point) * scale. Per tensor: one scale, axis -1. Per channel: one for each index of `axis`.

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/core/checked_math.h"
 #include "compiler/graph/ops.h"
@@ -18,6 +19,34 @@ constexpr std::size_t kMaxRank = 8;
 
 std::unexpected<host::Error> wrong(std::string what) {
     return std::unexpected(host::Error(ErrorCode::InvalidArgument, std::move(what)));
+}
+
+/// Numbers among the attributes that nothing can be computed with.
+Result<void> check_numbers(const Attributes& attributes) {
+    const auto need = [](double v, const char* what) -> Result<void> {
+        if (std::isfinite(v)) return {};
+        return wrong(fmt::format("its {} is {}", what, std::isnan(v) ? "not a number" : "infinite"));
+    };
+    const auto need_clamp = [](const Clamp& c) -> Result<void> {
+        if (c.min <= c.max) return {};
+        return wrong(fmt::format("it clamps to {} to {}", c.min, c.max));
+    };
+    if (const auto* u = std::get_if<UnaryAttr>(&attributes)) {
+        TRY(need(u->alpha, "alpha"));
+        TRY(need(u->beta, "beta"));
+        return need_clamp(u->clamp);
+    }
+    if (const auto* a = std::get_if<AxisAttr>(&attributes)) {
+        TRY(need(a->beta, "beta"));
+        if (!(a->beta > 0)) return wrong(fmt::format("its beta is {}: it must be positive", a->beta));
+    }
+    if (const auto* n = std::get_if<NormAttr>(&attributes)) return need(n->epsilon, "epsilon");
+    if (const auto* pad = std::get_if<PadAttr>(&attributes); pad != nullptr && std::isnan(pad->value))
+        return wrong("it pads with what is not a number");
+    if (const auto* pool = std::get_if<PoolAttr>(&attributes);
+        pool != nullptr && (pool->divisor < 0 || pool->divisor > INT32_MAX))
+        return wrong(fmt::format("its divisor is {}", pool->divisor));
+    return {};
 }
 
 Result<void> need_rank(const Shape& shape, std::size_t rank, const char* what) {
@@ -38,7 +67,8 @@ Result<void> check(const Window& w, const char* axis) {
             fmt::format("{}: kernel {}, stride {}, dilation {}, padding {} and {}: the first three must be "
                         "positive, padding not negative",
                         axis, w.kernel, w.stride, w.dilation, w.before, w.after));
-    if (!checked_mul(w.dilation, w.kernel)) return wrong(fmt::format("{}: the kernel's extent overflows", axis));
+    if (const auto extent = checked_mul(w.dilation, w.kernel); !extent || *extent > kLargest)
+        return wrong(fmt::format("{}: a kernel of {} spread by {} is too large", axis, w.kernel, w.dilation));
     return {};
 }
 
@@ -117,6 +147,7 @@ Result<Shape> matmul(const Shape& a, const Shape& b) {
 
 Result<Shape> reduce(Op op, const Shape& x, const ReduceAttr& a) {
     int before = -1;
+    if (a.axes.empty() && !x.empty()) return wrong("no axis is named");
     for (const int axis : a.axes) {
         if (axis <= before || axis >= static_cast<int>(x.size()))
             return wrong(fmt::format("axes {} of a tensor of rank {}", fmt::join(a.axes, ", "), x.size()));
@@ -165,7 +196,9 @@ Result<Shape> slice(const Shape& x, const SliceAttr& a) {
         const bool backward = step < 0 && step > -kLargest && start < x[d] && end >= -1 && end <= start;
         if (!forward && !backward)
             return wrong(fmt::format("slice {}:{}:{} of dimension {} with {} elements", start, end, step, d, x[d]));
-        out[d] = forward ? (end - start + step - 1) / step : (start - end - step - 1) / -step;
+        // Without a sum that a step near the largest number would overflow.
+        const auto length = forward ? end - start : start - end;
+        out[d] = length == 0 ? 0 : (length - 1) / (forward ? step : -step) + 1;
     }
     return out;
 }
@@ -323,12 +356,19 @@ Result<Shape> infer_shape(const Graph& g, Op op, const Attributes& attributes, s
     for (std::size_t i = 0; i < in.size(); ++i)
         if (in[i] == kNoValue ? i == 0 || facts.kind == OpClass::Binary || op == Op::Concat : in[i] >= g.values.size())
             return wrong(fmt::format("operand {} is missing", i));
+    TRY(check_numbers(attributes));
+    // Moving nothing is harmless, and shape arithmetic does it; to compute with nothing has no meaning.
+    if (facts.kind != OpClass::Movement && facts.kind != OpClass::Unary && facts.kind != OpClass::Binary)
+        for (std::size_t i = 0; i < in.size(); ++i)
+            if (in[i] != kNoValue && element_count(g[in[i]].shape) == 0)
+                return wrong(fmt::format("operand {} of shape {} has no elements", i, shape_text(g[in[i]].shape)));
     TRY_ASSIGN(Shape shape, infer(g, op, attributes, in, asked));
     if (shape.size() > kMaxRank)
         return wrong(fmt::format("the result would have rank {}, at most {}", shape.size(), kMaxRank));
     std::int64_t count = 1;
     for (const auto size : shape) {
-        const auto more = size < 0 ? std::nullopt : checked_mul(count, size);
+        // A dimension of none must not hide what the others come to: strides are products of them.
+        const auto more = size < 0 ? std::nullopt : checked_mul(count, std::max<std::int64_t>(size, 1));
         if (!more || *more > kLargest) return wrong(fmt::format("the result {} is too large", shape_text(shape)));
         count = *more;
     }

@@ -135,6 +135,7 @@ TEST(Attacks, ExportedPrograms) {
         {"model.json", "\"name\": \"weight\"", "\"name\": \"wait\"", "argument 'weight' is missing"},
         {"model.json", "\"as_ints\": [1, 1]", "\"as_ints\": [0, 1]", "must be positive"},
         {"model.json", "\"as_ints\": [1, 1]", "\"as_ints\": [1, 1, 1]", "has 3 numbers for 2 dimensions"},
+        {"model.json", "\"as_ints\": [1, 1]", "\"as_ints\": [9223372036854775807, 1]", "height: kernel"},
         {"model.json", "{\"as_int\": 32}", "{\"as_int\": 33}", "says"},
         {"model.json", "{\"as_int\": 32}", "{\"as_int\": -1}", "a dimension of -1"},
         {"model.json", "{\"as_int\": 32}", "{\"as_int\": 4611686018427387904}", "too many elements"},
@@ -154,10 +155,10 @@ TEST(Attacks, ExportedPrograms) {
 
 TEST(Attacks, NodesThatReadEachOtherInACircle) {
     // The convolution reads what the relu behind it makes.
-    EXPECT_THAT(edited("conv3x3_same.float.pt2", "model.json",
-                       R"({"name": "input", "arg": {"as_tensor": {"name": "input"}})",
-                       R"({"name": "input", "arg": {"as_tensor": {"name": "relu"}})"),
-                HasSubstr("'relu'"));
+    EXPECT_THAT(
+        edited("conv3x3_same.float.pt2", "model.json", R"({"name": "input", "arg": {"as_tensor": {"name": "input"}})",
+               R"({"name": "input", "arg": {"as_tensor": {"name": "relu"}})"),
+        HasSubstr("'relu'"));
 }
 
 TEST(Attacks, CompressedZerosDoNotFillTheMemory) {
@@ -269,11 +270,17 @@ TEST(Attacks, Safetensors) {
 
 // --- ONNX, written by hand: a field is its number and wire type, then a length ---
 
+std::string varint(std::int64_t number) {
+    auto n = static_cast<std::uint64_t>(number);
+    std::string out;
+    for (; n >= 0x80; n >>= 7) out.push_back(static_cast<char>(n | 0x80));
+    out.push_back(static_cast<char>(n));
+    return out;
+}
 std::string field(int number, const std::string& bytes) {
     std::string out;
     out.push_back(static_cast<char>(number << 3 | 2));
-    out.push_back(static_cast<char>(bytes.size()));
-    return out + bytes;
+    return out + varint(static_cast<std::int64_t>(bytes.size())) + bytes;
 }
 std::string node(const std::string& op, const std::string& in, const std::string& out) {
     return field(1, field(1, in) + field(2, out) + field(4, op));
@@ -314,6 +321,60 @@ TEST(Attacks, Onnx) {
                      field(13, field(1, "location") + field(2, "../x")) + std::string("\x70\x01", 2));
     EXPECT_THAT(onnx_of(tensor + node("Relu", "x", "y") + port(11, "x") + port(12, "y")),
                 HasSubstr("leads out of the model's folder"));
+}
+
+/// An attribute of whole numbers (field 8), or of one (field 3).
+std::string numbers(const std::string& name, const std::vector<std::int64_t>& list) {
+    std::string body = field(1, name);
+    for (const auto n : list) body += "\x40" + varint(n);
+    return field(5, body + std::string("\xA0\x01\x07", 3));
+}
+std::string number(const std::string& name, std::int64_t n) {
+    return field(5, field(1, name) + "\x18" + varint(n) + std::string("\xA0\x01\x02", 3));
+}
+std::string with(const std::string& op, const std::string& ins, const std::string& out, const std::string& attributes) {
+    std::string body;
+    for (const char in : ins) body += field(1, std::string(1, in));
+    return field(1, body + field(2, out) + field(4, op) + attributes);
+}
+std::string float_port(const std::string& name, const std::vector<std::int64_t>& shape) {
+    std::string dims;
+    for (const auto d : shape) dims += field(1, "\x08" + varint(d));
+    return field(11, field(1, name) + field(2, field(1, std::string("\x08\x01", 2) + field(2, dims))));
+}
+
+TEST(Attacks, OnnxNumbersNearTheLargest) {
+    const auto image = float_port("x", {1, 2, 4, 4});
+    const auto says = [&](const std::string& nodes) { return onnx_of(nodes + image + port(12, "y")); };
+    const auto pool = [&](const std::string& more) {
+        return says(with("MaxPool", "x", "y", numbers("kernel_shape", {2, 2}) + more));
+    };
+    EXPECT_EQ(pool(numbers("strides", {2, 2})), "imported");
+    EXPECT_THAT(pool(numbers("strides", {INT64_MAX, 1}) + number("ceil_mode", 1)),
+                HasSubstr("stride 9223372036854775807"));
+    EXPECT_THAT(pool(numbers("dilations", {1, INT64_MAX})), HasSubstr("dilation 9223372036854775807"));
+    EXPECT_THAT(pool(numbers("pads", {INT64_MAX, 0, 0, 0})), HasSubstr("pads 9223372036854775807"));
+    EXPECT_THAT(pool(numbers("strides", {0, 1})), HasSubstr("stride 0"));
+    // A range whose beginning has no absolute value, and one that would never reach its end.
+    const auto range = [&](std::int64_t from, std::int64_t to, std::int64_t by) {
+        return says(with("Constant", "", "a", number("value_int", from)) +
+                    with("Constant", "", "b", number("value_int", to)) +
+                    with("Constant", "", "c", number("value_int", by)) + with("Range", "abc", "r", "") +
+                    with("Reshape", "xr", "y", ""));
+    };
+    EXPECT_THAT(range(INT64_MIN, 0, 1), HasSubstr("a range from"));
+    EXPECT_THAT(range(0, 10, INT64_MAX), HasSubstr("a range from"));
+    EXPECT_THAT(range(0, 10, 0), HasSubstr("a range from"));
+    EXPECT_EQ(range(32, 33, 1), "imported");
+    // Pictures without pixels.
+    const auto empty = [&](const std::string& op, const std::string& attributes) {
+        return onnx_of(with(op, "x", "y", attributes) + float_port("x", {1, 2, 0, 4}) + port(12, "y"));
+    };
+    EXPECT_THAT(empty("MaxPool", numbers("kernel_shape", {1, 1})), HasSubstr("no elements"));
+    EXPECT_THAT(empty("GlobalAveragePool", ""), HasSubstr("no elements"));
+    EXPECT_THAT(empty("Softmax", ""), HasSubstr("no elements"));
+    EXPECT_THAT(empty("Relu", ""), HasSubstr("no elements"));
+    EXPECT_THAT(empty("Flatten", ""), HasSubstr("no elements"));
 }
 
 TEST(Attacks, TfLite) {

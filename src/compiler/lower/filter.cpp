@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -33,6 +34,17 @@ std::int64_t stored(const Value& v, std::size_t i) {
 
 double scale_at(const Quantization& q, std::size_t channel) {
     return q.scales.size() == 1 ? q.scales[0] : q.scales[channel];
+}
+
+// The bias as the real number that it stands for; a stored one without a scale is in the operator's own unit.
+double real_bias(const Value& v, std::size_t channel, double unit) {
+    if (v.stored_type() == DType::Float32) {
+        float real = 0;
+        std::memcpy(&real, v.constant->data() + channel * sizeof real, sizeof real);
+        return double{real};
+    }
+    const auto number = static_cast<double>(stored(v, channel));
+    return number * (v.quantization ? scale_at(*v.quantization, channel) : unit);
 }
 
 // The bias in units of input scale times weight scale.
@@ -71,8 +83,12 @@ std::optional<std::string> filter_obstacle(const Graph& graph, ValueId input, Va
         if (sum > kMostWeightSum)
             return fmt::format("the weights of channel {} add up to {}, at most {} is possible", c, sum,
                                kMostWeightSum);
+        const double unit = graph[input].quantization->scales[0] * scale_at(*w.quantization, c);
+        constexpr double kMostBias = 0x1p39;  // records have 40 bits for it
+        if (bias != kNoValue && !(std::abs(real_bias(graph[bias], c, unit) / unit) < kMostBias))
+            return fmt::format("the bias of channel {} is {:g} in steps of {:g}, more than 40 bits hold", c,
+                               real_bias(graph[bias], c, unit), unit);
     }
-    (void)input;
     (void)result;
     return std::nullopt;
 }
@@ -108,7 +124,7 @@ std::vector<ScaleRecord> scale_records(const Graph& graph, ValueId input, ValueI
             graph[bias].stored_type() == DType::Int64) {
             // A reduced multiplier of 16 bits (section 5.2).
             s.multiplier = s.multiplier >= 32767u * 65536u ? 32767 : (s.multiplier + 0x8000) >> 16;
-            s.shift = static_cast<std::uint8_t>(s.shift - 16);
+            s.shift = static_cast<std::uint8_t>(std::max(16, int{s.shift}) - 16);
         }
         records[c] = {bias == kNoValue ? 0 : bias_at(graph[bias], c, in * weight_scale), s.multiplier, s.shift};
     }

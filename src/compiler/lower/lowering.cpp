@@ -72,6 +72,24 @@ const Row* row_of(Op op) {
     return nullptr;
 }
 
+constexpr std::int64_t kMostInDimension = 65536;  // of the 16-bit size registers
+constexpr std::int64_t kMostPictures = 512;       // each is an operation or several
+
+// What reached no obstacle and still came out larger than the registers: rows of a matrix, say.
+host::Result<void> check_sizes(const Network& network, std::size_t first_step) {
+    for (std::size_t i = first_step; i < network.steps.size(); ++i) {
+        const Step& s = network.steps[i];
+        if (s.op.kind == npu::OpKind::Dma) continue;
+        for (const View* v : {&s.ifm, &s.ifm2, &s.ofm})
+            if (v->tensor != kNoTensor &&
+                (v->height > kMostInDimension || v->width > kMostInDimension || v->depth > kMostInDimension))
+                return host::failure(ErrorCode::NotSupported,
+                                     "a map of {} x {} x {} would be needed, at most {} each is possible", v->height,
+                                     v->width, v->depth, kMostInDimension);
+    }
+    return {};
+}
+
 bool carries_weights(Op op) {
     return op == Op::Conv2d || op == Op::ConvTranspose2d || op == Op::FullyConnected;
 }
@@ -86,8 +104,9 @@ std::optional<std::string> map_obstacle(const Value& v) {
         return fmt::format("'{}' is quantized per channel", v.name);
     if (v.shape.size() > 6) return fmt::format("'{}' has {} dimensions", v.name, v.shape.size());
     if (element_count(v.shape) == 0) return fmt::format("'{}' is empty", v.name);
-    for (const std::int64_t size : v.shape)
-        if (size > (std::int64_t{1} << 31)) return fmt::format("'{}' has a dimension of {}", v.name, size);
+    // Places in a program are 31-bit numbers.
+    if (element_count(v.shape) > INT32_MAX / static_cast<std::int64_t>(dtype_size(t)))
+        return fmt::format("'{}' has {} elements", v.name, element_count(v.shape));
     return std::nullopt;
 }
 
@@ -111,7 +130,9 @@ std::optional<std::string> npu_obstacle(const Graph& graph, const Node& node) {
             return fmt::format("'{}' has {} dimensions, not 4", first.name, first.shape.size());
         for (const Value* v : {&first, &graph[node.outputs[0]]})
             for (std::size_t d = 1; d < 4; ++d)
-                if (v->shape[d] > 65536) return fmt::format("'{}' has a dimension of {}", v->name, v->shape[d]);
+                if (v->shape[d] > kMostInDimension)
+                    return fmt::format("'{}' has a dimension of {}", v->name, v->shape[d]);
+        if (first.shape[0] > kMostPictures) return fmt::format("'{}' has a batch of {}", first.name, first.shape[0]);
     }
     return row->obstacle(graph, node);
 }
@@ -130,7 +151,10 @@ host::Result<void> Lowerer::run(std::span<const std::uint32_t> nodes, std::span<
         const Node& node = graph_.nodes[n];
         const Row* row = row_of(node.op);
         if (row == nullptr) return host::failure(ErrorCode::Internal, "{} has no form on the NPU", op_name(node.op));
-        if (auto done = row->lower(*this, node); !done)
+        const std::size_t first_step = network_.steps.size();
+        auto done = row->lower(*this, node);
+        if (done) done = check_sizes(network_, first_step);
+        if (!done)
             return std::unexpected(
                 std::move(done.error()).with_context(fmt::format("lowering '{}'", node.source.node)));
         TRY(copy_home());
@@ -144,9 +168,9 @@ host::Result<void> Lowerer::run(std::span<const std::uint32_t> nodes, std::span<
     }
     for (const std::uint32_t n : nodes)
         for (const ValueId id : graph_.nodes[n].outputs)
-            if (const auto p = places_.find(id);
-                p != places_.end() && network_.tensors[p->second.tensor].role != Tensor::Role::Input &&
-                network_.tensors[p->second.tensor].role != Tensor::Role::Constant)
+            if (const auto p = places_.find(id); p != places_.end() &&
+                                                 network_.tensors[p->second.tensor].role != Tensor::Role::Input &&
+                                                 network_.tensors[p->second.tensor].role != Tensor::Role::Constant)
                 network_.values.push_back({id, p->second.tensor, p->second.offset, p->second.strides});
     return {};
 }

@@ -107,6 +107,11 @@ std::optional<std::string> pad_obstacle(const Graph& graph, const Node& node) {
         if (element_count(out.shape) == 0) return "its result is empty";
         return std::nullopt;
     }
+    // Each row of the border is a copy.
+    constexpr std::int64_t kMostCopies = 4096;
+    std::int64_t copies = 0;
+    for (std::size_t d = 0; d < attr.before.size(); ++d) copies += attr.before[d] + attr.after[d];
+    if (copies > kMostCopies) return fmt::format("it repeats {} rows, at most {} are made", copies, kMostCopies);
     return std::nullopt;
 }
 

@@ -16,13 +16,17 @@ struct Window {
     Edges padding;
 };
 
-std::optional<std::string> window_obstacle(const Window& w) {
+std::optional<std::string> window_obstacle(const Window& w, const Value& in, const Value& out) {
     if (w.height > kMostHeight || w.height * w.width > kMostArea)
         return fmt::format("its window is {} x {}, at most height {} and area {} are possible", w.height, w.width,
                            kMostHeight, kMostArea);
     if (w.padding.top >= w.height || w.padding.left >= w.width || w.padding.bottom >= w.height + w.stride_y ||
         w.padding.right >= w.width + w.stride_x)
         return "it is padded by more than its window";
+    // A stripe of rows, or a part of the columns, that sees padding alone would have nothing to read.
+    if ((out.shape[1] - 1) * w.stride_y - w.padding.top >= in.shape[1] ||
+        (out.shape[2] - 1) * w.stride_x - w.padding.left >= in.shape[2])
+        return "its last window holds nothing but padding";
     return std::nullopt;
 }
 
@@ -91,7 +95,7 @@ std::optional<std::string> pool_obstacle(const Graph& graph, const Node& node) {
     const auto& a = node.as<PoolAttr>();
     const Value &in = graph[node.inputs[0]], &out = graph[node.outputs[0]];
     if (a.dilation != Pair{1, 1}) return "its window is dilated";
-    if (auto why = window_obstacle(window_of(a))) return why;
+    if (auto why = window_obstacle(window_of(a), in, out)) return why;
     if (auto why = strides_obstacle(a.stride, out.shape[0] * window_operations(a.stride, out.shape[1], out.shape[2])))
         return why;
     if (node.op == Op::MaxPool2d) {
@@ -162,6 +166,11 @@ std::optional<std::string> reduction_obstacle(const Graph& graph, const Node& no
     if (picks && in.quantization != out.quantization) return "its input and output have different scales";
     if (reduced > (picks || !channels ? kMostArea : 65536))
         return fmt::format("it reduces {} elements, at most {} is possible", reduced, kMostArea);
+    constexpr std::int64_t kMostOperations = 4096;
+    std::int64_t before = 1;
+    for (int d = 0; d < axes.front(); ++d) before *= in.shape[static_cast<std::size_t>(d)];
+    if (!channels && before > kMostOperations)
+        return fmt::format("it would take {} operations, at most {} are made", before, kMostOperations);
     return std::nullopt;
 }
 

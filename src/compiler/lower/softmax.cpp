@@ -56,6 +56,8 @@ std::optional<std::string> softmax_obstacle(const Graph& graph, const Node& node
     if (in.stored_type() != DType::Int8 || out.stored_type() != DType::Int8) return "it is not on int8";
     if (node.as<AxisAttr>().axis != static_cast<int>(in.shape.size()) - 1) return "it is not over the last dimension";
     if (in.shape.back() > 2048) return "it is over more than 2048 elements";
+    const double step = in.quantization->scales[0] * node.as<AxisAttr>().beta;
+    if (!(step > 0 && step < 1e6)) return "its numbers lie too far apart";
     const double full = 1 / (256 * out.quantization->scales[0]);
     if (full > 1.0 || full < 0.25) return "its output's scale is not near 1/256";
     return std::nullopt;

@@ -44,6 +44,13 @@ std::optional<std::string> transposed_convolution_obstacle(const Graph& graph, c
     if (attr.dilation != Pair{1, 1}) return "it is transposed and dilated";
     if (attr.groups != 1 && attr.groups != w.shape[0]) return "it is transposed and grouped";
     if (w.shape[1] > 64 || w.shape[2] > 64) return "its kernel is larger than 64";
+    constexpr std::int64_t kMostStrides = 64, kMostOperations = 4096;
+    if (attr.stride[0] > kMostStrides || attr.stride[1] > kMostStrides)
+        return fmt::format("its stride is {} x {}, at most {} is possible", attr.stride[0], attr.stride[1],
+                           kMostStrides);
+    const std::int64_t operations = attr.stride[0] * attr.stride[1] * graph[node.inputs[0]].shape[0];
+    if (operations > kMostOperations)
+        return fmt::format("it would take {} operations, at most {} are made", operations, kMostOperations);
     return filter_obstacle(graph, node.inputs[0], node.inputs[1], node.inputs.size() > 2 ? node.inputs[2] : kNoValue,
                            node.outputs[0]);
 }

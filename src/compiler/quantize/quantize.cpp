@@ -112,6 +112,10 @@ class WeightQuantizer {
             double most = 0;
             for (std::size_t k = 0; k < each; ++k)
                 most = std::max(most, std::fabs(static_cast<double>(w[o * each + k])));
+            if (!std::isfinite(most) || !std::isfinite(bias[o]))
+                return host::failure(ErrorCode::InvalidArgument,
+                                     "'{}' ({}): weights or bias of output channel {} are infinite or not a number",
+                                     node.source.node, weight.name, o);
             if (most == 0) ++zeros;
             double scale = most > 0 ? most / 127 : 1.0 / 127;
             // The bias is stored in steps of in_scale * scale and has to fit 31 bits.

@@ -44,6 +44,7 @@ Result<void> import_clip(Call& call, Op) {
         (i == 1 ? clamp.min : clamp.max) = static_cast<double>(bound[0]);
     }
     call.ignore({"consumed_inputs"});
+    clamp.min = std::min(clamp.min, clamp.max);  // as min(max(x, low), high) has it
     return call.make(Op::ClampOp, {x}, UnaryAttr{.clamp = clamp});
 }
 

@@ -35,7 +35,10 @@ Result<Windows> read_windows(Call& call, const List& sizes, List kernel) {
     if (w.kernel.size() != dims || w.strides.size() != dims || w.dilations.size() != dims || pads.size() != 2 * dims)
         return failure(ErrorCode::InvalidProgram, "kernel, strides, dilations or pads do not have {} dimensions", dims);
     for (std::size_t d = 0; d < dims; ++d) {
-        if (w.kernel[d] < 1 || w.strides[d] < 1 || w.dilations[d] < 1 || pads[d] < 0 || pads[dims + d] < 0)
+        const auto too_large = [](std::int64_t n) { return n > INT32_MAX; };
+        if (w.kernel[d] < 1 || w.strides[d] < 1 || w.dilations[d] < 1 || pads[d] < 0 || pads[dims + d] < 0 ||
+            too_large(w.kernel[d]) || too_large(w.strides[d]) || too_large(w.dilations[d]) || too_large(pads[d]) ||
+            too_large(pads[dims + d]))
             return failure(ErrorCode::InvalidProgram, "kernel {}, stride {}, dilation {}, pads {} and {}", w.kernel[d],
                            w.strides[d], w.dilations[d], pads[d], pads[dims + d]);
         if (w.auto_pad == "SAME_UPPER" || w.auto_pad == "SAME_LOWER") {

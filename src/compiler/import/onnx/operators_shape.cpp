@@ -8,6 +8,7 @@
 #include "compiler/graph/constant.h"
 #include "compiler/graph/fold.h"
 #include "compiler/graph/infer.h"
+#include "compiler/import/gather.h"
 #include "compiler/import/onnx/call.h"
 #include "compiler/import/spatial.h"
 
@@ -235,12 +236,14 @@ Result<void> import_pad(Call& call, Op op) {
     return call.make(op, {x}, attr);
 }
 
-Result<void> import_gather(Call& call, Op op) {
+Result<void> import_gather(Call& call, Op) {
     TRY_ASSIGN(const auto x, call.moved(0));
     TRY_ASSIGN(const auto indices, call.operand(1));
     TRY_ASSIGN(const auto axis, call.integer("axis", 0));
     TRY_ASSIGN(const int d, positive_axis(axis, call.b[x].shape.size()));
-    return call.make(op, {x, indices}, AxisAttr{.axis = d});
+    TRY_ASSIGN(const auto y, gather(call.b, x, indices, d, call.name()));
+    call.give(y);
+    return {};
 }
 
 Result<void> import_expand(Call& call, Op op) {
@@ -338,8 +341,9 @@ Result<void> import_range(Call& call, Op) {
         if (list.size() != 1) return failure(ErrorCode::InvalidProgram, "{} numbers", list.size());
         v[i] = list[0];
     }
-    if (v[2] == 0 || std::abs(v[0]) > kFoldLimit || std::abs(v[1]) > kFoldLimit)
-        return failure(ErrorCode::OutOfResources, "a range from {} to {} by {}", v[0], v[1], v[2]);
+    for (const auto n : v)
+        if (v[2] == 0 || n < -kFoldLimit || n > kFoldLimit)
+            return failure(ErrorCode::OutOfResources, "a range from {} to {} by {}", v[0], v[1], v[2]);
     List out;
     for (auto i = v[0]; v[2] > 0 ? i < v[1] : i > v[1]; i += v[2]) out.push_back(i);
     call.give(call.b.value(int64_constant(call.name(), {static_cast<std::int64_t>(out.size())}, out)));

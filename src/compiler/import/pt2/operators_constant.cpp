@@ -1,6 +1,8 @@
 // What makes constants: folded when met (model-formats, section 1.5).
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "compiler/graph/constant.h"
 #include "compiler/graph/fold.h"
 #include "compiler/graph/infer.h"
@@ -16,6 +18,8 @@ Result<void> give_filled(Call& call, const Shape& shape, double value, bool whol
     TRY_ASSIGN(const auto count, checked_count(shape));
     if (count > kFoldLimit) return failure(ErrorCode::OutOfResources, "a constant of {} elements", count);
     const auto n = static_cast<std::size_t>(count);
+    if (std::isnan(value) || (whole && !(std::abs(value) < 9e18)))
+        return failure(ErrorCode::InvalidProgram, "a constant of {}", value);
     if (whole)
         call.give(call.b.value(
             int64_constant(call.name(), shape, std::vector<std::int64_t>(n, static_cast<std::int64_t>(value)))));

@@ -1,6 +1,7 @@
 // Activations and elementwise arithmetic (model-formats, section 1.5).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "compiler/graph/constant.h"
@@ -34,16 +35,21 @@ Result<void> import_relu6(Call& call, Op) {
     return unary(call, Op::ClampOp, {.clamp = {0, 6}});
 }
 
+/// Where the bounds cross, all becomes the upper one.
+Result<void> clamped(Call& call, double low, double high) {
+    return unary(call, Op::ClampOp, {.clamp = {std::min(low, high), high}});
+}
+
 Result<void> import_hardtanh(Call& call, Op) {
     TRY_ASSIGN(const auto low, call.number("min_val", -1.0));
     TRY_ASSIGN(const auto high, call.number("max_val", 1.0));
-    return unary(call, Op::ClampOp, {.clamp = {low, high}});
+    return clamped(call, low, high);
 }
 
 Result<void> import_clamp(Call& call, Op) {
     TRY_ASSIGN(const auto low, call.number("min", -kOpen));
     TRY_ASSIGN(const auto high, call.number("max", kOpen));
-    return unary(call, Op::ClampOp, {.clamp = {low, high}});
+    return clamped(call, low, high);
 }
 
 Result<void> import_leaky_relu(Call& call, Op op) {

@@ -57,8 +57,9 @@ Result<void> read_common(Call& call, Convolution& c) {
 Result<std::size_t> dims_of(Call& call, ValueId weight) {
     const auto rank = call.b[weight].shape.size();
     if (rank != 3 && rank != 4)
-        return failure(ErrorCode::NotSupported, "a convolution over {} dimensions; one and two are supported",
-                       rank - 2);
+        return failure(ErrorCode::NotSupported,
+                       "a convolution with a weight of shape {}; one and two dimensions are supported",
+                       shape_text(call.b[weight].shape));
     return rank - 2;
 }
 
@@ -92,6 +93,8 @@ Result<void> import_conv_padding(Call& call, Op) {
         const auto kernel = call.b[c.weight].shape[2 + d];
         if (padding == "same" && c.stride[d] != 1)
             return failure(ErrorCode::InvalidProgram, "padding 'same' needs stride 1");
+        if (c.dilation[d] < 1 || c.dilation[d] > INT32_MAX || kernel < 1 || kernel > INT32_MAX)
+            return failure(ErrorCode::InvalidProgram, "kernel {}, dilation {}", kernel, c.dilation[d]);
         const auto total = padding == "same" ? c.dilation[d] * (kernel - 1) : 0;
         c.before.push_back(total / 2);
         c.after.push_back(total - total / 2);
@@ -194,7 +197,9 @@ Result<void> import_attention(Call& call, Op) {
     if (mask != kNoValue && b[mask].type != DType::Float32)
         return failure(ErrorCode::NotSupported, "attention with a boolean mask");
     const auto rank = b[k].shape.size();
-    if (rank < 2) return failure(ErrorCode::InvalidProgram, "a key of shape {}", shape_text(b[k].shape));
+    if (rank < 2 || b[q].shape.empty() || b[q].shape.back() < 1)
+        return failure(ErrorCode::InvalidProgram, "a query of shape {} and a key of shape {}", shape_text(b[q].shape),
+                       shape_text(b[k].shape));
     TRY_ASSIGN(const auto scale, call.number("scale", 1.0 / std::sqrt(static_cast<double>(b[q].shape.back()))));
     const float factor = static_cast<float>(scale);
     const std::string name = call.name();

@@ -44,6 +44,10 @@ Result<std::vector<Axis>> read_axes(Call& call, ValueId x, SpatialView view, boo
     const Shape& shape = call.b[x].shape;
     for (std::size_t d = 0; d < view.dims; ++d) {
         Axis a{shape[shape.size() - view.dims + d], kernel[d], strides[d], padding[d], dilation[d], padding[d]};
+        for (const auto n : {kernel[d], strides[d], dilation[d]})
+            if (n < 1 || n > INT32_MAX)
+                return failure(ErrorCode::InvalidProgram, "kernel {}, stride {}, dilation {}", kernel[d], strides[d],
+                               dilation[d]);
         if (padding[d] < 0 || padding[d] > kernel[d] / 2)
             return failure(ErrorCode::InvalidProgram, "padding {} is more than half of the kernel {}", padding[d],
                            kernel[d]);
@@ -67,6 +71,8 @@ Result<void> pool(Call& call, Op op, ValueId x, std::size_t dims) {
     if (op == Op::AvgPool2d) {
         TRY_ASSIGN(attr.count_include_pad, call.boolean("count_include_pad", true));
         TRY_ASSIGN(attr.divisor, call.integer("divisor_override", 0));
+        if (call.has("divisor_override") && attr.divisor < 1)
+            return failure(ErrorCode::InvalidProgram, "divisor_override {}", attr.divisor);
         const bool padded = axes[0].padding > 0 || axes[1].padding > 0;
         if (partial && attr.count_include_pad) {
             // A partial window is divided by its part inside the padded input; without padding that is what is valid.

@@ -5,6 +5,7 @@
 
 #include "compiler/graph/constant.h"
 #include "compiler/graph/infer.h"
+#include "compiler/import/gather.h"
 #include "compiler/import/tflite/call.h"
 
 namespace talpa::compiler::import::tflite {
@@ -217,14 +218,15 @@ Result<void> import_unpack(Call& call, Op) {
     return {};
 }
 
-Result<void> import_gather(Call& call, Op op) {
+Result<void> import_gather(Call& call, Op) {
     TRY_ASSIGN(const auto x, call.operand(0));
     TRY_ASSIGN(const auto indices, call.operand(1));
     TRY_ASSIGN(const auto axis_option, call.option<std::int32_t>(0, 0));
     TRY_ASSIGN(const auto batch, call.option<std::int32_t>(1, 0));
     if (batch != 0) return failure(ErrorCode::NotSupported, "batch_dims {}", batch);
     TRY_ASSIGN(const int axis, positive_axis(axis_option, call.b[x].shape.size()));
-    return call.make(op, {x, indices}, AxisAttr{.axis = axis});
+    TRY_ASSIGN(const auto y, gather(call.b, x, indices, axis, call.name()));
+    return call.give(y);
 }
 
 /// Channels to space and back; the block's rows and columns are the outer dimensions of the channels.

@@ -21,7 +21,7 @@ void tflite_scaling(npu::Operation& op, double a, double b, double out) {
     op.ofm_rounding = op.ifm_rounding = npu::Rounding::Tfl;
     if (op.ifm.type.bytes == 2 && a == b) {
         op.ofm_scale = to_scale(2 * larger / (out * 65536.0), Arithmetic::TfLite);
-        op.ofm_scale.shift = static_cast<std::uint8_t>(op.ofm_scale.shift - 1);
+        op.ofm_scale.shift = static_cast<std::uint8_t>(std::max(1, int{op.ofm_scale.shift}) - 1);
         op.opa_scale = {1u << 14, 0};
         op.opb_scale = 1u << 14;
         return;
@@ -209,7 +209,15 @@ host::Result<void> lower_min_max(Lowerer& l, const Node& node) {
                 table[static_cast<std::size_t>(operands[i].scalar + (v.stored_type() == DType::UInt8 ? 0 : 128))];
         } else {
             const Place p = l.dense_place(l.new_tensor(v.name + "/rescaled", ofm, v.shape), v.shape);
-            TRY(l.map_bytes(v.shape, l.place(id), operands[i].type, p, ofm, table));
+            // One of the two factors being 1, it is one multiplication, without a table to keep and to bring in. (What
+            // another operation makes gets its table there, and needs no operation at all.)
+            const double scale = v.quantization->scales[0], result = out.quantization->scales[0];
+            const bool once = (scale == common || common == result) && operands[i].type.is_signed == ofm.is_signed;
+            if (once && l.is_given(id))
+                TRY(l.rescale(v.shape, l.operand(id, v.shape), p, ofm, out.quantization->zero_points[0],
+                              l.scale(scale / result), limits_of(out, {})));
+            else
+                TRY(l.map_bytes(v.shape, l.place(id), operands[i].type, p, ofm, table));
             operands[i].place = broadcast(p, v.shape, out.shape);
         }
         operands[i].type = ofm;

@@ -54,6 +54,11 @@ class Lowerer {
 
     /// Where a value lies that is already computed; a constant gets its tensor now.
     [[nodiscard]] Place place(ValueId id);
+    /// Does nothing here compute it: a network's input, or a constant?
+    [[nodiscard]] bool is_given(ValueId id) {
+        const Tensor::Role role = network_.tensors[place(id).tensor].role;
+        return role == Tensor::Role::Input || role == Tensor::Role::Constant;
+    }
     /// The value with its last dimension side by side, copied if need be; `dense`: in row-major order throughout.
     [[nodiscard]] Place contiguous(ValueId id, bool dense = false);
     /// Where a value is to be written: the home that was chosen for it, or a tensor of its own.

@@ -1,6 +1,6 @@
-// Products of two activations. The NPU multiplies by weights only, so each column of the second operand (or row of the
-// first, where those are fewer) is multiplied into the whole first one and summed over the depth: two operations.
-// (ethos-u65, sections 5.7 and 9.1)
+// Products of two activations. The NPU multiplies by weights only, so columns of the second operand (or rows of the
+// first, where those are fewer) are multiplied into the whole first one and summed over the depth: two operations for
+// as many of them as a few kilobytes of products hold. (ethos-u65, sections 5.7 and 9.1)
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,6 +26,14 @@ Product product_of(const Graph& graph, const Node& node) {
     return p;
 }
 
+// Columns (or rows) that share an operation: more would only take memory, for what an operation costs on its own is
+// then a small part.
+std::int64_t together_of(const Product& p) {
+    constexpr std::int64_t kProductBytes = 8192, kWord = 4;
+    const std::int64_t whole = std::max(p.rows, p.columns), each = std::min(p.rows, p.columns);
+    return std::clamp<std::int64_t>(kProductBytes / (whole * p.depth * kWord), 1, each);
+}
+
 // Matrix `index` of the batch, its last two dimensions exchanged if asked for; the operand may have fewer dimensions.
 Place matrix(const Place& p, const Shape& shape, const Shape& batch, std::int64_t index) {
     Place m{p.tensor, p.offset, {p.strides[shape.size() - 2], p.strides[shape.size() - 1]}};
@@ -49,9 +57,11 @@ std::optional<std::string> matmul_obstacle(const Graph& graph, const Node& node)
     if (p.depth > kMostDepth || std::max(p.rows, p.columns) > kMostRows)
         return fmt::format("its matrices are {} x {} x {}, at most {} each is possible", p.rows, p.depth, p.columns,
                            kMostDepth);
-    const std::int64_t operations = 2 * p.batches * std::min(p.rows, p.columns);
+    const std::int64_t each = std::min(p.rows, p.columns), together = together_of(p);
+    const std::int64_t operations = 2 * p.batches * ((each + together - 1) / together);
     if (operations > kMostOperations)
-        return fmt::format("it would take {} operations, two for each row or column; at most {} are made", operations,
+        return fmt::format("it would take {} operations, two for {}; at most {} are made", operations,
+                           together == 1 ? "each row or column" : fmt::format("every {} rows or columns", together),
                            kMostOperations);
     return std::nullopt;
 }
@@ -77,9 +87,10 @@ host::Result<void> lower_matmul(Lowerer& l, const Node& node) {
     const std::int64_t whole = by_column ? p.rows : p.columns, each = by_column ? p.columns : p.rows;
     const std::int32_t zero_a = a.quantization->zero_points[0], zero_b = b.quantization->zero_points[0];
     // Two in turn, so that a sum can overlap the next product.
-    const Shape products{whole, p.depth};
-    Place temporary[2];
-    for (Place& t : temporary) t = l.dense_place(l.new_tensor(out.name + "/products", word, products), products);
+    const std::int64_t together = together_of(p);
+    const Shape products{together, whole, p.depth};
+    const auto fresh = [&] { return l.dense_place(l.new_tensor(out.name + "/products", word, products), products); };
+    const Place first = fresh(), second = together == each ? first : fresh();
     npu::Operation mul = plain_operation(npu::OpKind::Mul, type, word);
     npu::Operation sum = plain_operation(npu::OpKind::ReduceSum, word, ofm);
     sum.ofm_scale = l.scale(a.quantization->scales[0] * b.quantization->scales[0] / out.quantization->scales[0]);
@@ -88,31 +99,35 @@ host::Result<void> lower_matmul(Lowerer& l, const Node& node) {
     for (std::int64_t n = 0; n < p.batches; ++n) {
         const Place la = matrix(left, a.shape, p.batch, n), rb = matrix(right, turned, p.batch, n),
                     result = matrix(to, out.shape, p.batch, n);
-        for (std::int64_t i = 0; i < each; ++i) {
-            const Place& t = temporary[i % 2];
-            Operand map, row;
-            map.type = row.type = type;
+        for (std::int64_t i = 0, round = 0; i < each; i += together, ++round) {
+            const std::int64_t count = std::min(together, each - i);
+            const Place& t = round % 2 == 0 ? first : second;
+            // Row by row of the products the map is the same, column by column the other's row.
+            Operand map, rows;
+            map.type = rows.type = type;
             map.place = by_column ? la : rb;
             map.zero_point = by_column ? zero_a : zero_b;
-            row.place = by_column ? rb : la;
-            row.zero_point = by_column ? zero_b : zero_a;
-            row.place.offset += i * row.place.strides[0];
-            row.place.strides[0] = 0;
-            TRY(l.elementwise(mul, products, t, 0, map, row));
+            map.place.strides.insert(map.place.strides.begin(), 0);
+            rows.place = by_column ? rb : la;
+            rows.zero_point = by_column ? zero_b : zero_a;
+            rows.place.offset += i * rows.place.strides[0];
+            rows.place.strides = {rows.place.strides[0], 0, rows.place.strides[1]};
+            TRY(l.elementwise(mul, {count, whole, p.depth}, t, 0, map, rows));
             Step reduce;
             reduce.op = sum;
-            reduce.ifm = {
-                t.tensor, 1, static_cast<std::uint32_t>(whole), static_cast<std::uint32_t>(p.depth), 0, whole * p.depth,
-                p.depth,  0};
-            const std::int64_t along = by_column ? result.strides[0] : result.strides[1];
-            reduce.ofm = {to.tensor,
-                          1,
+            reduce.ifm = {t.tensor,
+                          static_cast<std::uint32_t>(count),
                           static_cast<std::uint32_t>(whole),
-                          1,
-                          result.offset + i * (by_column ? result.strides[1] : result.strides[0]),
-                          whole * along,
-                          along,
-                          out.quantization->zero_points[0]};
+                          static_cast<std::uint32_t>(p.depth),
+                          0,
+                          whole * p.depth,
+                          p.depth,
+                          0};
+            const std::int64_t along = by_column ? result.strides[0] : result.strides[1],
+                               from_row = by_column ? result.strides[1] : result.strides[0];
+            reduce.ofm = {to.tensor, static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(whole),
+                          1,         result.offset + i * from_row,      count == 1 ? whole * along : from_row,
+                          along,     out.quantization->zero_points[0]};
             l.add_step(std::move(reduce));
         }
     }

@@ -42,13 +42,17 @@ void Planner::collect() {
         StepFacts& f = steps_[i];
         f.stripes = s.ofm.height > 1;
         const auto access = [&](const View& v, bool moves) {
-            Access a{v.tensor, &v, 0, moves};
+            // One row for all of the result's.
+            const bool repeats = v.height > 1 && v.stride_y == 0;
+            Access a{v.tensor, &v, 0, moves && !repeats};
             const Tensor& t = n_.tensors[v.tensor];
-            const auto band = band_of(t, v);
+            View row = v;
+            if (repeats) row.height = 1;
+            const auto band = band_of(t, row);
             // What is never a ring may be addressed in any way.
             const bool anyhow = t.role == Tensor::Role::Constant || t.role == Tensor::Role::Input ||
                                 (t.role == Tensor::Role::Output && !read[v.tensor]);
-            if (!band || (band->step != 1 && v.height > 1)) {
+            if (!band || (band->step != 1 && row.height > 1)) {
                 if (!anyhow) f.stripes = false;
             } else {
                 a.first_row = band->first;

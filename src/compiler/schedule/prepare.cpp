@@ -7,6 +7,8 @@
 namespace talpa::compiler {
 namespace {
 
+constexpr std::size_t kByteTable = 256;
+
 // The whole of a tensor, in its own order.
 bool is_whole(const Tensor& t, const View& v) {
     return v.offset == 0 && std::uint64_t{v.height} * v.width * v.depth == t.elements() &&
@@ -29,6 +31,18 @@ bool can_look_up(const Step& s) {
     return s.table == nullptr && s.op.ofm.type.bytes <= 2 && s.op.activation.clip_range == 0;
 }
 
+// Two tables of bytes, one after the other, are one.
+bool can_join(const Step& first, const Step& second) {
+    return first.table != nullptr && first.table->size() == kByteTable && second.table->size() == kByteTable &&
+           first.op.ofm.type.bytes == 1 && first.op.activation.clip_range == 0;
+}
+std::shared_ptr<const Table> joined(const Table& first, const Table& second, bool is_signed) {
+    auto table = std::make_shared<Table>(kByteTable);
+    // Entry i is of the number i, or i - 128 where numbers have a sign.
+    for (std::size_t i = 0; i < kByteTable; ++i) (*table)[i] = second[first[i] ^ (is_signed ? 0x80u : 0u)];
+    return table;
+}
+
 }  // namespace
 
 void fuse_tables(Network& n) {
@@ -48,7 +62,8 @@ void fuse_tables(Network& n) {
         if (!only_looks_up(s) || n.tensors[t].role != Tensor::Role::Internal || readers[t] != 1 || writers[t] != 1)
             continue;
         Step& p = n.steps[writer[t]];
-        if (gone[writer[t]] || !can_look_up(p) || !is_whole(n.tensors[t], p.ofm) || !is_whole(n.tensors[t], s.ifm))
+        if (gone[writer[t]] || !(can_look_up(p) || can_join(p, s)) || !is_whole(n.tensors[t], p.ofm) ||
+            !is_whole(n.tensors[t], s.ifm))
             continue;
         if (p.op.ofm.type.is_signed != s.op.ofm.type.is_signed || p.op.ofm.type.bytes != s.op.ofm.type.bytes) continue;
         if (same_extent(p.ofm, s.ofm)) {
@@ -60,7 +75,7 @@ void fuse_tables(Network& n) {
         } else {
             continue;
         }
-        p.table = s.table;
+        p.table = p.table == nullptr ? s.table : joined(*p.table, *s.table, s.op.ofm.type.is_signed);
         p.op.activation.function = npu::Activation::Function::Lut;
         writer[p.ofm.tensor] = writer[t];
         gone[i] = true;

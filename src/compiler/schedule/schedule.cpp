@@ -604,19 +604,33 @@ class Scheduler {
 host::Result<Plan> schedule(Network network, const Target& target, const Judge& judge) {
     BlockChooser chooser(target);
     FilterEncoder encoder(*target.hardware);
+    const bool unlimited = target.sram_bytes >= kUnlimited;
     fuse_tables(network);
+    std::optional<Network> plain;
+    if (unlimited) plain = network;
     stage_io(network, target, chooser);
     choose_layouts(network);
     Plan best;
     best.network = network;
-    TRY_ASSIGN(const Merit whole, Scheduler(best, target, chooser, encoder, judge).run());
+    TRY_ASSIGN(Merit whole, Scheduler(best, target, chooser, encoder, judge).run());
+    // Copies of inputs and outputs take SRAM. Where that has a price, the network without them may be the better one.
+    if (plain && plain->steps.size() != network.steps.size()) {
+        choose_layouts(*plain);
+        Plan unstaged;
+        unstaged.network = *plain;
+        const auto other = Scheduler(unstaged, target, chooser, encoder, judge).run();
+        if (other && better(*other, whole, target)) {
+            best = std::move(unstaged);
+            network = std::move(*plain);
+            whole = *other;
+        }
+    }
     // Large filters in slices, so that a part of them can be fetched while other work runs.
     if (target.optimize == Optimize::Speed && target.constants_in_dram() && slice_filters(network)) {
         Plan sliced;
         sliced.network = std::move(network);
         const auto other = Scheduler(sliced, target, chooser, encoder, judge).run();
         constexpr std::uint64_t kWorth = 200;  // one part in so many
-        const bool unlimited = target.sram_bytes >= kUnlimited;
         if (other && (unlimited ? better(*other, whole, target) : other->cycles + whole.cycles / kWorth < whole.cycles))
             return sliced;
     }

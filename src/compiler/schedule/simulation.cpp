@@ -40,10 +40,11 @@ void Planner::Simulation::produce(std::uint32_t index, std::uint32_t to) {
     const Access& w = p_.steps_[index].write;
     if (inside(w.tensor)) {
         auto ring = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& k) { return k.tensor == w.tensor; });
-        if (ring == kept_.end()) ring = kept_.insert(kept_.end(), {w.tensor, 0});
-        const std::uint32_t low = lowest_needed(w.tensor), high = w.first_row + to;
-        if (low < high) ring->rows = std::max(ring->rows, high - low);
-        ring->rows = std::max(ring->rows, to - from);
+        if (ring == kept_.end()) ring = kept_.insert(kept_.end(), {w.tensor, 0, 0});
+        // From the lowest row that is needed, or written now though nobody reads it, to the highest that is there.
+        ring->top = std::max(ring->top, w.first_row + to);
+        const std::uint32_t low = std::min(lowest_needed(w.tensor), w.first_row + from);
+        ring->rows = std::max(ring->rows, ring->top - low);
     }
     s.largest = std::max(s.largest, to - from);
     s.produced = to;

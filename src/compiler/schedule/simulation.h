@@ -24,6 +24,7 @@ class Planner::Simulation {
     struct Kept {
         TensorId tensor = kNoTensor;
         std::uint32_t rows = 0;
+        std::uint32_t top = 0;  ///< behind the highest row that has been written
     };
     using Pattern = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // step, rows
 

@@ -126,8 +126,13 @@ std::uint64_t Container::exit_ns() const {
 Device Container::device() const {
     Device device;
     device.folder = state.annotation(kDriverPathKey);
-    device.name = read_attribute(device, "name").value_or("");
     return device;
+}
+
+Device Container::named_device() const {
+    Device named = device();
+    named.name = read_attribute(named, "name").value_or("");
+    return named;
 }
 
 StateFile Container::current_state() const {
@@ -153,24 +158,29 @@ Result<void> stop_owned_core(const Settings& settings, const Container& containe
     // A start of this very container may hold the lock while the kernel boots; then the stop goes ahead without it, as
     // the record below says whose the core is.
     const auto lock = owners.lock(device, lock_timeout_ms);
-    auto owner = owners.read(device);
-    // States of the original have no record: its stored firmware in `firmware` stands for it.
+    const auto owner = owners.read(device);
+    // A start by the original leaves no record: its stored firmware in `firmware` stands for it.
     const std::string stored = container.state.annotation(kStoredPathKey);
-    const bool by_firmware = !container.details && !stored.empty() &&
+    const bool this_boot = !container.details || container.details->boot == boot_id();
+    const bool by_firmware = !owner && this_boot && !stored.empty() &&
                              read_attribute(device, "firmware").value_or("") == stored.substr(stored.rfind('/') + 1);
     const bool ours = owner ? owner->id == container.state.id && owner->state_folder == container.folder : by_firmware;
     if (!ours) return {};
-    const auto state = read_state(device);
+    const ProxyRecord record = container.details ? container.record() : ProxyRecord{};
     Result<void> result;
-    if (!state) {
-        result = std::unexpected(state.error());
-    } else if (*state == CoreState::Crashed) {
-        result = recover_and_stop(device, firmware_folder(settings.paths), "");
-    } else if (*state == CoreState::Offline && container.details && !container.record().exit_code) {
-        // Whose process was killed may have had it in the middle of its boot.
-        result = stop_booting_core(device);
-    } else {
-        result = stop_core(device);
+    // One that stopped on request saw the core offline and wrote it down: what runs there by now is somebody else's.
+    if (!record.started || record.exit_code != kExitStopped) {
+        const auto state = read_state(device);
+        if (!state) {
+            result = std::unexpected(state.error());
+        } else if (*state == CoreState::Crashed) {
+            result = recover_and_stop(device, firmware_folder(settings.paths), "");
+        } else if (*state == CoreState::Offline && container.details && !record.exit_code) {
+            // Whose process was killed may have had it in the middle of its boot.
+            result = stop_booting_core(device);
+        } else if (is_live(*state)) {
+            result = stop_core(device);
+        }
     }
     // The device is gone, maybe this very moment: nothing runs any more.
     if (!result && result.error().code != ErrorCode::NotFound) return result;

@@ -31,7 +31,9 @@ class Container {
     [[nodiscard]] std::uint64_t exit_ns() const;
     [[nodiscard]] bool sandbox() const { return details && details->kind == ContainerKind::Sandbox; }
 
+    /// `name` is left empty: reading it costs more than most commands need it for.
     [[nodiscard]] Device device() const;
+    [[nodiscard]] Device named_device() const;
     /// state.json with the status as it is now.
     [[nodiscard]] StateFile current_state() const;
 

@@ -22,18 +22,24 @@ std::uint32_t word_at(const volatile std::uint8_t* base, std::size_t offset) {
 
 }  // namespace
 
+// A file of a boot before answers with an error or with nothing: then, and at first, it is opened anew.
+std::optional<std::string> TraceReader::read(std::size_t index, const char* name) {
+    if (files_[index])
+        if (auto text = read_fd(files_[index].get(), kTraceLimit); text && !text->empty()) return std::move(*text);
+    files_[index] = Fd(::openat(debug_fd_, name, O_RDONLY | O_CLOEXEC));
+    if (!files_[index]) return std::nullopt;
+    auto text = read_fd(files_[index].get(), kTraceLimit);
+    return text ? std::optional(std::move(*text)) : std::nullopt;
+}
+
 bool TraceReader::poll(Output& output) {
     if (debug_fd_ < 0 || which_ == "none") return false;
     bool fresh = false;
     for (std::size_t i = 0; i < kTraces; ++i) {
         const char name[] = {'t', 'r', 'a', 'c', 'e', static_cast<char>('0' + i), '\0'};
         if (which_ != "auto" && which_ != name) continue;
-        const Fd file(::openat(debug_fd_, name, O_RDONLY | O_CLOEXEC));
-        if (!file) {
-            if (which_ == "auto") break;  // they are numbered without gaps
-            continue;
-        }
-        auto text = read_fd(file.get(), kTraceLimit);
+        auto text = read(i, name);
+        if (!files_[i] && which_ == "auto") break;  // they are numbered without gaps
         // The kernel's own complaint about a buffer that it cannot map is no text of the firmware.
         if (!text || (text->starts_with("Trace ") && text->ends_with(" not available\n"))) continue;
         const std::string news = tails_[i].update(std::move(*text));

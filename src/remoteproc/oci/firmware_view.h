@@ -24,9 +24,12 @@ class TraceReader {
 
   private:
     static constexpr std::size_t kTraces = 8;
+    [[nodiscard]] std::optional<std::string> read(std::size_t index, const char* name);
+
     int debug_fd_;
     std::string which_;
     std::array<TraceTail, kTraces> tails_;
+    std::array<Fd, kTraces> files_;  // kept open: a look-up each time costs more than the read
 };
 
 /// Joins an RPMsg tty to the container's output and input. It may appear late and go with the firmware.

@@ -112,7 +112,7 @@ Result<std::string> list(const Settings& settings, ListForm form) {
         const auto container = Container::load(settings, id);
         if (!container) continue;
         const StateFile state = container->current_state();
-        const std::string core = container->sandbox() ? "-" : printable(container->device().name);
+        const std::string core = container->sandbox() ? "-" : printable(container->named_device().name);
         switch (form) {
             case ListForm::Ids:
                 out += id + "\n";

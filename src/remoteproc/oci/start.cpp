@@ -206,14 +206,18 @@ class Undo {
         if (done_) return;
         if (!stored.empty()) (void)remove_firmware(stored, settings_.index());
         if (!recovery.empty()) (void)write_attribute(device_, "recovery", recovery);
-        if (owner) settings_.owners().clear(device_, *owner);
+        // A core that was to be adopted runs on: whose it was must stay known.
+        if (owner && owner_before)
+            (void)settings_.owners().write(device_, *owner_before);
+        else if (owner)
+            settings_.owners().clear(device_, *owner);
     }
     Undo(const Undo&) = delete;
     Undo& operator=(const Undo&) = delete;
     void commit() { done_ = true; }
 
     std::string stored, recovery;
-    std::optional<Owner> owner;
+    std::optional<Owner> owner, owner_before;
 
   private:
     const Settings& settings_;
@@ -242,7 +246,7 @@ Result<void> start_sandbox(Container& container, const PinnedProcess& process) {
 }
 
 Result<void> start_firmware(const Settings& settings, Container& container, const PinnedProcess& process) {
-    const Device device = container.device();
+    const Device device = container.named_device();
     TRY_ASSIGN(const Wishes wishes, read_wishes(container.details ? container.details->annotations : Annotations{},
                                                 nullptr, settings.runc_style));
     const CoreOwners owners = settings.owners();
@@ -280,6 +284,7 @@ Result<void> start_firmware(const Settings& settings, Container& container, cons
     } else if (const auto before = owners.read(device)) {
         container.state.annotations[std::string(kStoredPathKey)] = before->firmware;
         (void)settings.index().add(before->firmware, container.folder);
+        undo.owner_before = before;
     }
     TRY(host::with_context(set_recovery(device, wishes, undo), "failed to set recovery"));
     if (container.details) container.details->recovery_before = undo.recovery;

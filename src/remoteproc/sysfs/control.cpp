@@ -55,7 +55,7 @@ Result<void> stop_core(const Device& device, int timeout_ms) {
         if (stops >= kMaxCountedStarts || (error != 0 && Clock::now() >= until))
             return std::unexpected(os_error("write", device.attribute("state"), error != 0 ? error : EBUSY)
                                        .with_context(fmt::format("remote processor {} still {} after {} stops",
-                                                                 printable(device.name), state_word(state), stops)));
+                                                                 device.label(), state_word(state), stops)));
         const auto stopped = write_attribute(device, "state", "stop");
         error = stopped ? 0 : stopped.error();
         if (stopped) ++stops;
@@ -106,7 +106,7 @@ Result<void> bring_offline(const Device& device, const std::string& firmware_fol
         case CoreState::Crashed:
             return recover_and_stop(device, firmware_folder, substitute);
         default:
-            return host::failure(ErrorCode::InvalidState, "remote processor {} is {}", printable(device.name),
+            return host::failure(ErrorCode::InvalidState, "remote processor {} is {}", device.label(),
                                  state_word(state));
     }
 }

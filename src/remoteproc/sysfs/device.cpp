@@ -21,10 +21,16 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
+// One read(2): sysfs hands over a whole attribute at once, and each further call would ask its server again.
 std::expected<std::string, int> read_whole(const std::string& path) {
     const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (!fd) return std::unexpected(errno);
-    return read_fd(fd.get(), kAttributeLimit);
+    char text[kAttributeLimit];
+    ssize_t n;
+    do n = ::read(fd.get(), text, sizeof text);
+    while (n < 0 && errno == EINTR);
+    if (n < 0) return std::unexpected(errno);
+    return std::string(text, static_cast<std::size_t>(n));
 }
 
 bool is_compatible(const Device& device, std::string_view wanted) {
@@ -37,6 +43,38 @@ bool is_compatible(const Device& device, std::string_view wanted) {
         rest.remove_prefix(end + 1);
     }
     return false;
+}
+
+// The class's entries, sorted.
+Result<std::vector<std::string>> device_folders(const std::string& device_class) {
+    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(device_class.c_str()), ::closedir);
+    if (!dir) {
+        host::Error error = os_error("open", device_class, errno);
+        error.hint = "does this kernel have remoteproc support, and is the driver of the remote processor bound?";
+        return std::unexpected(std::move(error).with_context("failed to read remoteproc directory " + device_class));
+    }
+    std::vector<std::string> folders;
+    while (const dirent* entry = ::readdir(dir.get()))
+        if (entry->d_name[0] != '.') folders.push_back(device_class + "/" + entry->d_name);
+    std::ranges::sort(folders);
+    return folders;
+}
+
+std::optional<Device> named_device(const std::string& folder) {
+    Device device{folder, {}};
+    const auto name = read_whole(device.attribute("name"));
+    if (!name) return std::nullopt;
+    device.name = trimmed(*name);
+    return device;
+}
+
+bool is_meant(const Device& device, const Selector& selector) {
+    if (selector.name && device.name == *selector.name) return true;
+    if (selector.compatible && is_compatible(device, *selector.compatible)) return true;
+    if (!selector.device) return false;
+    const std::string path = clean_path(*selector.device);
+    return *selector.device == device.node() || path == device.folder ||
+           path == "/sys/class/remoteproc/" + device.node();
 }
 
 }  // namespace
@@ -70,39 +108,22 @@ std::optional<CoreState> parse_state(std::string_view word) {
 }
 
 Result<std::vector<Device>> list_devices(const SystemPaths& paths) {
-    const std::string folder = paths.device_class();
-    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder.c_str()), ::closedir);
-    if (!dir) {
-        host::Error error = os_error("open", folder, errno);
-        error.hint = "does this kernel have remoteproc support, and is the driver of the remote processor bound?";
-        return std::unexpected(std::move(error).with_context("failed to read remoteproc directory " + folder));
-    }
+    TRY_ASSIGN(const auto folders, device_folders(paths.device_class()));
     std::vector<Device> devices;
-    while (const dirent* entry = ::readdir(dir.get())) {
-        const std::string_view file = entry->d_name;
-        if (file.starts_with('.')) continue;
-        Device device{folder + "/" + std::string(file), {}};
-        const auto name = read_whole(device.attribute("name"));
-        if (!name) continue;
-        device.name = trimmed(*name);
-        devices.push_back(std::move(device));
-    }
-    std::ranges::sort(devices, {}, &Device::folder);
+    for (const std::string& folder : folders)
+        if (auto device = named_device(folder)) devices.push_back(std::move(*device));
     return devices;
 }
 
 Result<Device> find_device(const SystemPaths& paths, const Selector& selector) {
-    TRY_ASSIGN(auto devices, list_devices(paths));
+    TRY_ASSIGN(const auto folders, device_folders(paths.device_class()));
+    std::vector<Device> devices;
     std::string wanted;
-    for (const Device& device : devices) {
-        if (selector.name && device.name == *selector.name) return device;
-        if (selector.compatible && is_compatible(device, *selector.compatible)) return device;
-        if (selector.device) {
-            const std::string_view text = *selector.device;
-            if (text == device.node() || clean_path(text) == device.folder ||
-                clean_path(text) == "/sys/class/remoteproc/" + device.node())
-                return device;
-        }
+    for (const std::string& folder : folders) {  // the first that fits: those behind it are not asked
+        auto device = named_device(folder);
+        if (!device) continue;
+        if (is_meant(*device, selector)) return std::move(*device);
+        devices.push_back(std::move(*device));
     }
     if (selector.only && devices.size() == 1) return devices.front();
     std::string available;

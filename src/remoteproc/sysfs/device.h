@@ -53,6 +53,8 @@ struct Device {
     std::string name;    ///< what its `name` says, trimmed
 
     [[nodiscard]] std::string node() const { return folder.substr(folder.rfind('/') + 1); }
+    /// For messages: the name, or the node where that was not read.
+    [[nodiscard]] std::string label() const { return printable(name.empty() ? node() : name); }
     [[nodiscard]] std::string attribute(std::string_view file) const { return folder + "/" + std::string(file); }
 };
 

@@ -99,12 +99,16 @@ constexpr sock_filter result(unsigned value) {
 
 }  // namespace
 
-bool drop_privileges() {
+bool drop_capabilities() {
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     std::array<__user_cap_data_struct, 2> none{};
     ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     ::syscall(SYS_capset, &header, none.data());
-    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || kArchitecture == 0) return false;
+    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+bool drop_privileges() {
+    if (!drop_capabilities() || kArchitecture == 0) return false;
 #if defined(TALPA_SANITIZED)
     return false;  // the sanitizers' run time calls what it likes
 #else

@@ -4,7 +4,11 @@
 
 namespace talpa::remoteproc {
 
-/// Best effort: a kernel without seccomp, or a user without the right, leaves the process as it was. Returns whether
+/// All capabilities, and gaining any: what the guard does, which still has a lock to take and a record to remove.
+/// Returns whether the second is in force.
+bool drop_capabilities();
+
+/// That and a filter of system calls. Best effort: a kernel without seccomp, or a user without the right, leaves the process as it was. Returns whether
 /// the filter is in place.
 bool drop_privileges();
 

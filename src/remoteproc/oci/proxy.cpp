@@ -312,6 +312,7 @@ std::vector<std::string> guard_arguments(const GuardOptions& o) {
 int run_guard(const GuardOptions& options) {
     const Fd signal_fd = signals();
     ::prctl(PR_SET_NAME, "rproc-guard");
+    drop_capabilities();
     release_idle_pages();
     pollfd wait{options.process_fd, POLLIN, 0};
     while (::poll(&wait, 1, -1) <= 0) {

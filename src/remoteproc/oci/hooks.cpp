@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -42,9 +43,14 @@ Result<void> run_hook(const Hook& hook, const std::string& state) {
     int status = 0;
     bool ended = false, late = false;
     while (!ended && !late) {
-        pollfd waits[2] = {{output_reader ? output_reader.get() : -1, POLLIN, 0},
-                           {input_writer ? input_writer.get() : -1, POLLOUT, 0}};
-        ::poll(waits, 2, 20);
+        pollfd waits[3] = {{output_reader ? output_reader.get() : -1, POLLIN, 0},
+                           {input_writer ? input_writer.get() : -1, POLLOUT, 0},
+                           {process ? process->pidfd() : -1, POLLIN, 0}};
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+        // No process: it ended before it could be looked at. No pidfd: its end is not told, so it is looked for.
+        const int longest = !process ? 1 : process->pidfd() < 0 ? 20 : -1;
+        ::poll(waits, 3,
+               longest >= 0 || hook.timeout_s == 0 ? longest : static_cast<int>(std::max<long long>(left, 0)));
         if (input_writer && waits[1].revents != 0) {
             const ssize_t n = ::write(input_writer.get(), rest.data(), rest.size());
             if (n > 0) rest.remove_prefix(static_cast<std::size_t>(n));

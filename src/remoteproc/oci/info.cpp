@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/inotify.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "remoteproc/oci/container.h"
 #include "remoteproc/oci/log.h"
 #include "remoteproc/oci/operations.h"
+#include "remoteproc/oci/process_table.h"
 #include "remoteproc/sys/path_guard.h"
 #include "remoteproc/sysfs/control.h"
 
@@ -39,9 +41,12 @@ template <typename Take>
 Result<void> follow_file(const Container& container, const std::string& path, bool follow, Take&& take) {
     const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!file) return os_failure("open", path, errno);
+    const Fd notify(follow ? ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : -1);
+    const bool told = notify && ::inotify_add_watch(notify.get(), path.c_str(), IN_MODIFY) >= 0;
+    const auto process = follow ? container.process() : std::nullopt;
     off_t at = 0;
     for (;;) {
-        const bool last = !follow || !container.process();
+        const bool last = !process || !process->alive();
         char buffer[4096];
         ssize_t n;
         struct stat info;
@@ -51,37 +56,31 @@ Result<void> follow_file(const Container& container, const std::string& path, bo
             at += n;
         }
         if (last) return {};
-        ::poll(nullptr, 0, 100);
+        pollfd waits[2] = {{notify.get(), POLLIN, 0}, {process->pidfd(), POLLIN, 0}};
+        ::poll(waits, 2, told && process->pidfd() >= 0 ? -1 : 100);
+        (void)!::read(notify.get(), buffer, sizeof buffer);  // what was told: the file says it better
     }
 }
 
-struct ProcessUse {
-    std::uint64_t cpu_ns = 0, memory_bytes = 0;
-};
-
-ProcessUse use_of(pid_t pid) {
-    ProcessUse use;
-    const long tick = ::sysconf(_SC_CLK_TCK), page = ::sysconf(_SC_PAGESIZE);
-    const auto read_numbers = [](const std::string& path, std::size_t skip_after) {
-        std::vector<std::uint64_t> numbers;
-        const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-        const std::string text = fd ? read_fd(fd.get(), 4096).value_or("") : "";
-        std::size_t at = skip_after != 0 ? text.rfind(')') : 0;
-        while (at != std::string::npos && at < text.size()) {
-            std::uint64_t value = 0;
-            const std::size_t begin = text.find_first_not_of(' ', at == 0 ? 0 : at + 1);
-            if (begin == std::string::npos) break;
-            std::from_chars(text.data() + begin, text.data() + text.size(), value);
-            numbers.push_back(value);
-            at = text.find(' ', begin);
+// Columns as those of runc's `list`: at least 12 wide, three spaces between.
+std::string aligned(const std::vector<std::vector<std::string>>& rows) {
+    std::string out;
+    for (const auto& row : rows) {
+        for (std::size_t column = 0; column < row.size(); ++column) {
+            std::size_t width = 9;
+            for (const auto& other : rows) width = std::max(width, other[column].size());
+            out += column + 1 == row.size() ? row[column] : fmt::format("{:<{}}", row[column], width + 3);
         }
-        return numbers;
-    };
-    const auto stat = read_numbers(fmt::format("/proc/{}/stat", pid), 1);  // [0] is the state letter, field 3
-    if (stat.size() > 12) use.cpu_ns = (stat[11] + stat[12]) * (1'000'000'000u / static_cast<std::uint64_t>(tick));
-    const auto memory = read_numbers(fmt::format("/proc/{}/statm", pid), 0);
-    if (memory.size() > 1) use.memory_bytes = memory[1] * static_cast<std::uint64_t>(page);
-    return use;
+        out += "\n";
+    }
+    return out;
+}
+
+// "root", or "#1000": names of other users are not looked up, the program is static.
+std::string owner_name(const std::string& folder) {
+    struct stat info;
+    if (::stat(folder.c_str(), &info) != 0) return "";
+    return info.st_uid == 0 ? "root" : fmt::format("#{}", info.st_uid);
 }
 
 }  // namespace
@@ -106,31 +105,36 @@ std::string features_json(const std::string& version) {
 
 Result<std::string> list(const Settings& settings, ListForm form) {
     std::string out;
-    if (form == ListForm::Table)
-        out = fmt::format("{:<24} {:<8} {:<9} {:<14} {}\n", "ID", "PID", "STATUS", "CORE", "BUNDLE");
+    std::vector<std::vector<std::string>> rows{{"ID", "PID", "STATUS", "BUNDLE", "CREATED", "OWNER", "CORE"}};
     for (const std::string& id : container_ids(settings)) {
         const auto container = Container::load(settings, id);
         if (!container) continue;
         const StateFile state = container->current_state();
+        if (form == ListForm::Ids) {
+            out += id + "\n";
+            continue;
+        }
         const std::string core = container->sandbox() ? "-" : printable(container->named_device().name);
+        const std::string created = rfc3339(container->details ? container->details->created_ns : 0);
+        const std::string owner = owner_name(container->folder);
+        const pid_t pid = state.status == "stopped" ? 0 : state.pid;
         switch (form) {
             case ListForm::Ids:
-                out += id + "\n";
                 break;
             case ListForm::Table:
-                out += fmt::format("{:<24} {:<8} {:<9} {:<14} {}\n", id, state.status == "stopped" ? 0 : state.pid,
-                                   state.status, core, printable(state.bundle));
+                rows.push_back({id, std::to_string(pid), state.status, printable(state.bundle), created, owner, core});
                 break;
             case ListForm::Json:
                 out += fmt::format(
                     "{}{{\"ociVersion\":\"{}\",\"id\":\"{}\",\"pid\":{},\"status\":\"{}\",\"bundle\":{},"
-                    "\"created\":\"{}\",\"core\":{}}}",
-                    out.empty() ? "" : ",", kOciVersion, id, state.status == "stopped" ? 0 : state.pid, state.status,
-                    json_quoted(state.bundle), rfc3339(container->details ? container->details->created_ns : 0),
+                    "\"rootfs\":{},\"created\":\"{}\",\"owner\":{},\"core\":{}}}",
+                    out.empty() ? "" : ",", kOciVersion, id, pid, state.status, json_quoted(state.bundle),
+                    json_quoted(container->details ? container->details->root_folder : ""), created, json_quoted(owner),
                     json_quoted(core));
                 break;
         }
     }
+    if (form == ListForm::Table) out = aligned(rows);
     if (form == ListForm::Json) out = "[" + out + "]\n";
     return out;
 }
@@ -139,13 +143,7 @@ Result<std::string> ps(const Settings& settings, const std::string& id, ListForm
     TRY_ASSIGN(const Container container, Container::load(settings, id));
     const auto process = container.process();
     if (form == ListForm::Json) return process ? fmt::format("[{}]\n", process->pid()) : std::string("null\n");
-    std::string out = fmt::format("{:<8} {}\n", "PID", "CMD");
-    if (process) {
-        std::string arguments = process_arguments(process->pid());
-        std::ranges::replace(arguments, '\0', ' ');
-        out += fmt::format("{:<8} {}\n", process->pid(), printable(arguments));
-    }
-    return out;
+    return std::string(kPsHeader) + (process ? ps_line(process->pid()) : "");
 }
 
 Result<std::string> stats(const Settings& settings, const std::string& id) {
@@ -220,14 +218,18 @@ Result<int> run_to_end(const Settings& settings, const std::string& id) {
     sigaddset(&stops, SIGTERM);
     sigaddset(&stops, SIGINT);
     ::sigprocmask(SIG_BLOCK, &stops, nullptr);
+    const Fd asked(::signalfd(-1, &stops, SFD_CLOEXEC | SFD_NONBLOCK));
     if (auto started = start(settings, id); !started) {
         (void)remove(settings, id, Force::Yes);
         return std::unexpected(std::move(started.error()));
     }
     TRY_ASSIGN(const Container container, Container::load(settings, id));
-    while (container.process()) {
-        const timespec wait{0, 50'000'000};
-        if (::sigtimedwait(&stops, nullptr, &wait) > 0) (void)kill(settings, id, "TERM");
+    const auto process = container.process();
+    while (process && process->alive()) {
+        pollfd waits[2] = {{asked.get(), POLLIN, 0}, {process->pidfd(), POLLIN, 0}};
+        ::poll(waits, 2, process->pidfd() >= 0 ? -1 : 50);
+        signalfd_siginfo info;
+        if (::read(asked.get(), &info, sizeof info) > 0) (void)kill(settings, id, "TERM");
     }
     const int code = container.exit_code();
     TRY(remove(settings, id, Force::No));

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <memory>
 
+#include "base/host/sha256.h"
 #include "remoteproc/oci/log.h"
 #include "remoteproc/sys/path_guard.h"
 #include "remoteproc/sysfs/control.h"
@@ -235,6 +236,31 @@ Result<void> destroy(const Settings& settings, Container& container, int grace_m
 void remove_remnants(const std::string& folder) {
     for (const std::string& name : entries(folder)) ::unlink((folder + "/" + name).c_str());
     ::rmdir(folder.c_str());
+}
+
+std::vector<std::string> sweep_earlier_boots(const Settings& settings) {
+    std::vector<std::string> swept;
+    if (boot_id().empty()) return swept;
+    for (const std::string& id : container_ids(settings)) {
+        const auto before = Container::load(settings, id);
+        if (!before || !before->details || before->details->boot == boot_id()) continue;
+        const auto lock = FileLock::take(settings.state_folder(id) + "/" + std::string(kLockFileName), 0);
+        auto container = Container::load(settings, id);  // once more, now that nobody else is at it
+        if (!lock || !container || !container->details || container->details->boot == boot_id()) continue;
+        if (const auto gone = destroy(settings, *container, 0); gone)
+            swept.push_back(id);
+        else
+            log(LogLevel::Warn, error_line(gone.error()), {{"id", id}});
+    }
+    return swept;
+}
+
+void sweep_once_a_boot(const Settings& settings) {
+    const std::string stamp = settings.run_folder + "/swept-" + host::sha256_hex(settings.state_root).substr(0, 16);
+    if (boot_id().empty() || read_small_file(stamp, 64).value_or("") == boot_id()) return;
+    for (const std::string& id : sweep_earlier_boots(settings))
+        log(LogLevel::Info, "removed a container of before the machine's restart", {{"id", id}});
+    if (make_folders(settings.run_folder)) (void)replace_file(stamp, boot_id(), 0600);
 }
 
 void sweep_firmware(const Settings& settings) {

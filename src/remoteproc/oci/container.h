@@ -61,6 +61,12 @@ void remove_remnants(const std::string& folder);
 /// Removes firmware copies of ours whose container is gone and that no core has loaded.
 void sweep_firmware(const Settings& settings);
 
+/// Removes the containers of earlier boots of the machine, whose engine may never ask for them again, and their
+/// firmware copies. Returns their ids.
+std::vector<std::string> sweep_earlier_boots(const Settings& settings);
+/// The same, the first time that it is called in a boot.
+void sweep_once_a_boot(const Settings& settings);
+
 /// Ids of all containers below the state root.
 [[nodiscard]] std::vector<std::string> container_ids(const Settings& settings);
 

@@ -275,6 +275,7 @@ Result<void> create(const Settings& settings, const CreateOptions& options) {
         return host::failure(ErrorCode::NotSupported, "--console-socket: firmware has no terminal; run without -t");
     TRY_ASSIGN(const Plan plan, make_plan(settings, bundle));
     TRY_ASSIGN(const FileLock lock, reserve(settings, options.id));
+    sweep_once_a_boot(settings);
     sweep_firmware(settings);
 
     Container container;

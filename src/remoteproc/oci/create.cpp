@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "remoteproc/oci/allow.h"
 #include "remoteproc/oci/container.h"
 #include "remoteproc/oci/hooks.h"
 #include "remoteproc/oci/log.h"
@@ -62,6 +63,7 @@ Result<void> plan_firmware(const Settings& settings, const std::string& bundle, 
     if (const auto warning = selection_warning(plan.spec.annotations, plan.wishes)) log(LogLevel::Warn, *warning);
     TRY_ASSIGN(plan.device, host::with_context(find_device(settings.paths, plan.wishes.selector),
                                                "can't determine remoteproc path"));
+    TRY(check_allowed(settings.paths, plan.device));
     if (!plan.spec.arguments || plan.spec.arguments->size() != 1) {
         host::Error error(ErrorCode::InvalidArgument,
                           "can't extract firmware name: expected exactly one process argument");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/host/json.h"
+#include "remoteproc/oci/allow.h"
 #include "remoteproc/oci/arguments.h"
 #include "remoteproc/oci/info.h"
 #include "remoteproc/oci/log.h"
@@ -144,6 +145,35 @@ TEST(StateTest, IdsThatArePathsAreRefused) {
     for (const char* bad : {"", ".", "..", "../x", "a/b", "a\nb", "-a", ".a", "a b", "\xc3\xa9"})
         EXPECT_FALSE(check_id(bad)) << bad;
     EXPECT_FALSE(check_id(std::string(256, 'a')));
+}
+
+TEST(AllowTest, RulesFitByProcessorUserAndNamespace) {
+    const std::string rules =
+        "# cores of this board\n"
+        "imx-rproc  uid:0 namespace:k8s.io   # the cluster\n"
+        "\n"
+        "dsp\tnamespace:default uid:1000\r\n"
+        "spare *";
+    const auto allowed = [&](std::string_view processor, unsigned uid, std::string ns) {
+        const auto result = is_allowed(rules, processor, {uid, std::move(ns)});
+        return result && *result;
+    };
+    EXPECT_TRUE(allowed("imx-rproc", 0, ""));
+    EXPECT_FALSE(allowed("imx-rproc", 1000, "k8s.io")) << "whoever is not root can claim any namespace";
+    EXPECT_FALSE(allowed("imx-rproc", 5, ""));
+    EXPECT_TRUE(allowed("dsp", 0, "default"));
+    EXPECT_TRUE(allowed("dsp", 1000, ""));
+    EXPECT_FALSE(allowed("dsp", 0, "k8s.io"));
+    EXPECT_FALSE(allowed("dsp", 0, ""));
+    EXPECT_TRUE(allowed("spare", 7, ""));
+    EXPECT_FALSE(allowed("other", 0, "")) << "what no line names";
+    EXPECT_FALSE(allowed("imx", 0, "")) << "whole names only";
+    EXPECT_TRUE(is_allowed("* uid:3", "any", {3, ""}).value());
+    EXPECT_FALSE(is_allowed("", "any", {0, ""}).value());
+    EXPECT_EQ(why(is_allowed("\nimx-rproc", "x", {})), "line 2: PROCESSOR WHO… is wanted");
+    EXPECT_THAT(why(is_allowed("imx-rproc root", "x", {})), HasSubstr("line 1: root is none of *, uid:N"));
+    EXPECT_THAT(why(is_allowed("a uid:-1", "x", {})), HasSubstr("uid:-1 is none of"));
+    EXPECT_THAT(why(is_allowed("a namespace:", "x", {})), HasSubstr("is none of"));
 }
 
 Result<CommandLine> parse(std::vector<std::string> arguments) {

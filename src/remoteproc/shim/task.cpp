@@ -192,7 +192,7 @@ void TaskService::run(std::vector<std::string> words, const std::vector<int>& ex
     }
     std::vector<std::string> arguments{"remoteproc-runtime"};
     arguments.insert(arguments.end(), words.begin(), words.end());
-    std::vector<std::string> environment{"REMOTEPROC_GUARD=caller"};
+    std::vector<std::string> environment{"REMOTEPROC_GUARD=caller", "REMOTEPROC_NAMESPACE=" + namespace_};
     if (!extra_fds.empty()) environment.emplace_back("REMOTEPROC_OUTPUT=3,4,5");
     for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
     children_.run(runtime, std::move(arguments), std::move(environment), extra_fds, std::move(done));

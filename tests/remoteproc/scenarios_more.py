@@ -1,0 +1,278 @@
+"""Further scenarios of the table (scenarios.py): containers of the original implementation, callers that take the runtime for
+runc, restarts of the machine, and what the processes of a container may do. With the path of another implementation also every
+mixed pair of both."""
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import kernel_double
+from board import LIBC
+from scenarios import NEEDS_ROOT_FILES, elf, scenario
+
+DEVICE = "/sys/class/remoteproc/remoteproc0"
+
+
+def original(w, status, stored=None):
+    """A container as the original leaves it (remoteproc-runtime, section 3; the text was taken from a run of it): state.json and
+    nothing else, and its proxy, which knows the device's path only. Returns the proxy."""
+    bundle = w.bundle()
+    proxy = subprocess.Popen([w.runtime, "proxy", "--device-path", DEVICE], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, process_group=0)
+    notes = f'    "remoteproc.driver-path": "{DEVICE}",\n    "remoteproc.firmware-path": "{bundle}/rootfs/hello.elf"'
+    if stored:
+        notes += f',\n    "remoteproc.stored-firmware-path": "{stored}"'
+    os.makedirs(f"{NEEDS_ROOT_FILES}/o1", 0o755)
+    with open(f"{NEEDS_ROOT_FILES}/o1/state.json", "w") as file:
+        file.write('{\n  "ociVersion": "1.3.0",\n  "id": "o1",\n  "status": "%s",\n  "pid": %d,\n  "bundle": "%s",\n'
+                   '  "annotations": {\n%s\n  }\n}' % (status, proxy.pid, bundle, notes))
+    time.sleep(0.2)  # its signal handlers; the original's create does not wait for them either
+    return proxy
+
+
+@scenario("T1", "a container that the original created is started, stopped and deleted")
+def created_by_original(w):
+    proxy = original(w, "created")
+    state = w.state("o1")
+    assert (state["status"], state["pid"], state["id"]) == ("created", proxy.pid, "o1"), state
+    w.ok("start", "o1")
+    assert w.board.state() == "running" and w.status("o1") == "running"
+    with open(f"{NEEDS_ROOT_FILES}/o1/state.json") as file:
+        kept = json.load(file)  # what the original would read next
+    assert list(kept) == ["ociVersion", "id", "status", "pid", "bundle", "annotations"] and kept["status"] == "running"
+    assert kept["annotations"]["remoteproc.stored-firmware-path"] == "/lib/firmware/" + w.stored()[0]
+    w.ok("kill", "o1")
+    assert proxy.wait(timeout=5) == 0
+    w.offline()
+    w.ok("delete", "o1")
+    assert w.stored() == [] and not os.path.exists(f"{NEEDS_ROOT_FILES}/o1")
+
+
+@scenario("T2", "a container that the original started is killed by force, or found dead with its core, and deleted")
+def started_by_original(w):
+    for how in ("KILL", "delete", "dead"):
+        stored = "/lib/firmware/hello_20261130_175353_e11d0fd3.elf"
+        with open(stored, "wb") as file:
+            file.write(elf())
+        with open(DEVICE + "/firmware", "w") as file:
+            file.write(os.path.basename(stored))
+        proxy = original(w, "running", stored)
+        proxy.send_signal(signal.SIGUSR1)
+        assert w.board.wait_state("running") and w.status("o1") == "running"
+        if how == "KILL":
+            w.ok("kill", "o1", "KILL")
+        elif how == "dead":  # its core runs on, as with the original
+            proxy.kill()
+            proxy.wait()
+            assert w.status("o1") == "stopped" and w.board.state() == "running"
+        w.ok("delete", "--force", "o1")
+        proxy.wait(timeout=5)
+        w.offline()
+        assert w.stored() == [] and not os.path.exists(f"{NEEDS_ROOT_FILES}/o1"), how
+
+
+def same_as_ps(told, pid):
+    """runc's `ps` is the system's."""
+    head, line = told.splitlines()
+    wanted = subprocess.run(["ps", "-f", "-ww", "-p", str(pid)], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert head.split() == wanted[0].split(), (head, wanted)
+    ours, theirs = line.split(None, 7), wanted[1].split(None, 7)
+    assert ours[:3] + ours[5:6] + ours[7:] == theirs[:3] + theirs[5:6] + [theirs[7].strip()], (line, wanted)
+
+
+@scenario("R1", "the words of CRI-O and of shims for runc: each flag is taken, each answer is what runc's would be")
+def runc_words(w):
+    head = ["--root", "/run/r1", "--log", "/run/r1.log", "--log-format", "json", "--systemd-cgroup"]
+    out = open("/run/r1.out", "w+")  # such callers hand over the container's output as their own
+
+    def call(*words, code=0):
+        done = subprocess.run([w.runtime, *head, *words], stdout=out, stderr=out, stdin=subprocess.DEVNULL, timeout=30)
+        assert done.returncode == code, (words, done.returncode, open("/run/r1.out").read())
+
+    def last_error():
+        with open("/run/r1.log") as file:
+            line = json.loads(file.read().splitlines()[-1])
+        assert line["level"] == "error" and "time" in line, line
+        return line["msg"]
+
+    for words in (["state", "nobody"], ["kill", "nobody", "KILL"], ["delete", "nobody"], ["start", "nobody"], ["ps", "nobody"]):
+        call(*words, code=1)
+        assert "does not exist" in last_error(), (words, last_error())
+    call("delete", "--force", "nobody")
+    create = ["create", "--bundle", w.bundle(), "--pid-file", "/run/r1.pid", "--no-pivot", "--no-new-keyring", "--preserve-fds", "0"]
+    call(*create, "--console-socket", "/run/r1.tty", "r1", code=1)
+    assert "firmware has no terminal" in last_error()
+    call(*create, "r1")
+    with open("/run/r1.pid") as file:
+        assert os.readlink(f"/proc/{file.read()}/exe") == os.path.realpath(w.runtime)
+    state = json.loads(w.ok(*head, "state", "r1").out)
+    assert (state["id"], state["status"]) == ("r1", "created") and state["bundle"].startswith("/")
+    call("start", "r1")
+    call("start", "r1", code=1)
+    call("exec", "--process", "/run/p.json", "--detach", "--pid-file", "/run/x.pid", "r1", code=1)
+    assert "exec is not supported: firmware" in last_error()
+    for words in (["pause", "r1"], ["resume", "r1"], ["checkpoint", "--image-path", "/run/i", "r1"]):
+        call(*words, code=1)
+    call("update", "--resources", "-", "r1")
+    assert w.board.state() == "running", "a refusal disturbed the firmware"
+    assert w.ok(*head, "list").out.split("\n")[0].split() == ["ID", "PID", "STATUS", "BUNDLE", "CREATED", "OWNER", "CORE"]
+    (listed,) = json.loads(w.ok(*head, "list", "--format", "json").out)
+    assert {"ociVersion", "id", "pid", "status", "bundle", "rootfs", "created", "owner"} <= set(listed), listed
+    assert listed["rootfs"] == state["bundle"] + "/rootfs" and listed["owner"] == "root" and listed["status"] == "running"
+    if shutil.which("ps"):
+        same_as_ps(w.ok(*head, "ps", "r1").out, listed["pid"])
+    stats = json.loads(w.ok(*head, "events", "--stats", "r1").out)
+    assert stats["type"] == "stats" and stats["id"] == "r1" and stats["data"]["memory"]["usage"]["usage"] > 0
+    call("kill", "--all", "r1", "KILL")
+    w.offline()
+    call("kill", "--all", "r1", "KILL", code=1)
+    assert "process already finished" in last_error()
+    call("delete", "--force", "r1")
+    call("delete", "--force", "r1")
+    assert os.listdir("/run/r1") == [] and w.stored() == []
+
+
+def of_another_boot(folder):
+    with open(folder + "/details.json") as file:
+        details = json.load(file)
+    details["boot"] = "another-boot"
+    with open(folder + "/details.json", "w") as file:
+        json.dump(details, file)
+
+
+@scenario("B1", "after the machine's restart nothing of before is left: the first create and gc clear it away")
+def restarted(w):
+    gone, kept = w.create(), w.create(name="second")
+    w.ok("start", gone)
+    firmware = w.stored()
+    assert len(firmware) == 1
+    for pid in w.proxies():  # the power fails; the second container stands for one of after the restart
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            if b"remoteproc0" in file.read():
+                os.kill(pid, signal.SIGKILL)
+    w.board.ctl("0 state offline")
+    of_another_boot(f"{NEEDS_ROOT_FILES}/{gone}")
+    for file in os.listdir("/run/remoteproc-runtime"):  # a new /run, as every boot has
+        os.unlink("/run/remoteproc-runtime/" + file)
+    w.ok("create", "--bundle", w.bundle(), "fresh")
+    assert sorted(os.listdir(NEEDS_ROOT_FILES)) == sorted([kept, "fresh"]) and w.stored() == []
+    assert w.status(kept) == "created"
+    # gc looks at any time
+    of_another_boot(f"{NEEDS_ROOT_FILES}/{kept}")
+    assert f"removed container {kept} of before the machine's restart" in w.ok("gc").out
+    assert os.listdir(NEEDS_ROOT_FILES) == ["fresh"]
+
+
+@scenario("S1", "proxy and guard have no capability and gain none; the proxy's system calls are filtered")
+def privileges(w):
+    c = w.running(namespaces=["mount", "network"])
+    seen = {}
+    for pid in w.proxies():
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            role = file.read().split(b"\0")[1].decode()
+        with open(f"/proc/{pid}/status") as file:
+            seen[role] = dict(line.rstrip("\n").split(":\t", 1) for line in file)
+    assert sorted(seen) == ["guard", "proxy"], seen
+    for role, status in seen.items():
+        for which in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
+            assert int(status[which], 16) == 0, (role, which, status[which])
+        assert status["NoNewPrivs"] == "1", role
+    if os.environ.get("TALPA_SANITIZED") is None:
+        assert seen["proxy"]["Seccomp"] == "2"
+    os.kill(w.state(c)["pid"], signal.SIGKILL)  # a guard without rights still does its work
+    w.offline()
+
+
+@scenario("S2", "an administrator's list says who may take a core")
+def allowed(w):
+    folder = "/etc/remoteproc-runtime"
+    there = os.path.isdir(folder)
+    os.makedirs(folder, exist_ok=True)
+    kernel_double.mount("tmpfs", folder, "tmpfs", 0, "mode=755")
+    try:
+        def rules(text, mode=0o644):
+            with open(folder + "/allow", "w") as file:
+                file.write(text)
+            os.chmod(folder + "/allow", mode)
+
+        rules("imx-rproc uid:0\nsecond namespace:k8s.io uid:1000\n")
+        w.ok("delete", w.create())
+        w.fails("remote processor second is not allowed for uid:0 by /etc/remoteproc-runtime/allow", "create", "--bundle",
+                w.bundle(name="second"), "x")
+        w.ok("create", "--bundle", w.bundle(name="second"), "y", env={"PATH": "/usr/bin", "REMOTEPROC_NAMESPACE": "k8s.io"})
+        w.ok("delete", "y")
+        rules("imx-rproc anybody\n")
+        w.fails("line 1: anybody is none of *, uid:N, namespace:NAME", "create", "--bundle", w.bundle(), "x")
+        rules("* *\n", 0o666)
+        w.fails("not trusted", "create", "--bundle", w.bundle(), "x")
+        rules("* *\n")
+        w.ok("delete", w.create())
+    finally:
+        LIBC.umount2(folder.encode(), 2)
+        if not there:
+            os.rmdir(folder)
+
+
+def pairs(w, peer):
+    """Every mixed life of ours and another implementation. Returns what went wrong."""
+    ours, problems = w.runtime, []
+    for makers in itertools.product((ours, peer), repeat=4):
+        w.reset()
+        what = " ".join(f"{step}:{'ours' if maker == ours else 'theirs'}" for step, maker in
+                        zip(("create", "start", "kill", "delete"), makers))
+        try:
+            create, start, kill, delete = makers
+            name = "pair"
+            call(w, create, "create", "--bundle", w.bundle(), name)
+            assert both(w, ours, peer, name) == {"created"}, "after create"
+            time.sleep(0.1)  # the original loses a start that comes before its proxy listens
+            call(w, start, "start", name)
+            assert w.board.wait_state("running"), "the core does not run"
+            assert both(w, ours, peer, name) == {"running"}, "after start"
+            call(w, kill, "kill", name)
+            w.offline()
+            wait_stopped(w, ours, name)
+            assert both(w, ours, peer, name) == {"stopped"}, "after kill"
+            call(w, delete, "delete", name)
+            assert w.stored() == [] and os.listdir(NEEDS_ROOT_FILES) == [], "left behind"
+            w.no_processes()
+        except AssertionError as problem:
+            problems.append(f"{what}: {problem}")
+        print(f"{'FAIL' if problems and problems[-1].startswith(what) else 'ok  '} {what}", flush=True)
+    by_force = (["kill", "pair", "KILL"], ["delete", "--force", "pair"])
+    for create, start, force in itertools.product((ours, peer), (ours, peer), by_force):  # ours by force, whoever made and started it
+        w.reset()
+        try:
+            call(w, create, "create", "--bundle", w.bundle(), "pair")
+            time.sleep(0.1)
+            call(w, start, "start", "pair")
+            assert w.board.wait_state("running"), "the core does not run"
+            call(w, ours, *force)
+            w.offline()
+            call(w, ours, "delete", "--force", "pair")
+            w.no_processes()
+            assert w.stored() == [], "left behind"
+        except AssertionError as problem:
+            who = ["ours" if maker == ours else "theirs" for maker in (create, start)]
+            problems.append(f"create:{who[0]} start:{who[1]} {' '.join(force)}: {problem}")
+            print("FAIL", problems[-1], flush=True)
+    w.runtime = ours
+    w.reset()
+    return problems
+
+
+def call(w, runtime, *words):
+    w.runtime = runtime
+    return w.ok(*words)
+
+
+def both(w, ours, peer, name):
+    return {json.loads(call(w, runtime, "state", name).out)["status"] for runtime in (ours, peer)}
+
+
+def wait_stopped(w, ours, name):
+    w.runtime = ours
+    w.wait_status(name, "stopped")

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Real engines boot firmware through our runtime and shim: containerd (Debian's, or another version's programs with
---containerd DIR or TALPA_CONTAINERD=DIR), its CRI plugin over gRPC as a kubelet drives it, podman and Docker. Each runs in a namespace of its own
-with remote processors at their real paths; engines that are not installed are skipped. Scenarios 8, 9, 10, 25 to 31.
-Arguments: [--bin DIR] [--containerd DIR] [CASE…]"""
+--containerd DIR or TALPA_CONTAINERD=DIR), its CRI plugin over gRPC as a kubelet drives it (remoteproc/cri.py), its runc shim
+with our runtime as its runc, conmon as CRI-O calls it, podman and Docker. Each runs in a namespace of its own with remote
+processors at their real paths; engines that are not installed are skipped. Scenarios 8, 9, 10, 25 to 31.
+Arguments: [--bin DIR] [--containerd DIR] [--peer DIR] [CASE…]; --peer: Arm's pair, each of ours is then run with one of theirs"""
 import argparse
-import ctypes
-import importlib
 import json
 import os
 import pathlib
@@ -13,35 +12,19 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+import traceback
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).parent / "remoteproc"
 sys.path.insert(0, str(HERE))
 import board as boards  # noqa: E402
+import cri  # noqa: E402
+import docker_cases  # noqa: E402
 import engines  # noqa: E402
+import runc_style  # noqa: E402
 import scenarios  # noqa: E402
-
-RUNTIME = ["--runtime", "io.containerd.remoteproc.v1", "--annotation", "remoteproc.name=imx-rproc"]
-IMAGE = "localhost/fw:latest"
-
-
-class Skip(Exception):
-    pass
-
-
-def clean(here, daemon=None):
-    """Nothing of a container is left: firmware, mounts, sockets, processes."""
-    engines.wait_for("offline", lambda: here.state() == "offline", 3)
-    assert os.listdir("/lib/firmware") == [], os.listdir("/lib/firmware")
-    engines.wait_for("no shim", lambda: not engines.processes("containerd-shim-remoteproc-v1"), 5)
-    assert not engines.processes("remoteproc-runtime"), "a proxy is left"
-    if os.path.isdir("/run/containerd/s"):
-        assert os.listdir("/run/containerd/s") == [], "a socket is left"
-    with open("/proc/self/mounts") as file:
-        assert "/rootfs " not in file.read(), "a mount is left"
-
+from engines import IMAGE, RUNTIME, Skip, clean, read  # noqa: E402
 
 def containerd(here, options):
     if not (options.containerd or engines.have("containerd", "ctr")):
@@ -147,136 +130,6 @@ def events_of(container, count):
     return found if len(found) >= count else None
 
 
-def messages(name):
-    if shutil.which("protoc") is None:
-        raise Skip("no protoc")
-    folder = tempfile.mkdtemp(prefix="rproc-proto-")
-    try:
-        subprocess.run(["protoc", f"-I{HERE}", f"--python_out={folder}", name + ".proto"], check=True)
-        sys.path.insert(0, folder)
-        return importlib.import_module(name + "_pb2")
-    except ImportError as problem:
-        raise Skip(str(problem)) from None
-    finally:
-        shutil.rmtree(folder)
-
-
-def manifest():
-    """The handler and the pod of docs/remoteproc/kubernetes.yaml, as a kubelet would take them from there."""
-    try:
-        import yaml
-    except ImportError as problem:
-        raise Skip(str(problem)) from None
-    with open(os.path.join(engines.DOCS, "kubernetes.yaml")) as file:
-        kinds = {document["kind"]: document for document in yaml.safe_load_all(file)}
-    template, runtime_class = kinds["Deployment"]["spec"]["template"], kinds["RuntimeClass"]
-    assert template["spec"]["runtimeClassName"] == runtime_class["metadata"]["name"]
-    for key, value in kinds["Deployment"]["spec"]["selector"]["matchLabels"].items():
-        assert template["metadata"]["labels"][key] == value
-    return runtime_class["handler"], template
-
-
-def cri(here, options):
-    if not (options.containerd or engines.have("containerd", "ctr")):
-        raise Skip("containerd is not installed")
-    try:
-        import grpc
-    except ImportError as problem:
-        raise Skip(str(problem)) from None
-    pb = messages("cri")
-    handler, template = manifest()
-    c = engines.Containerd(options.bin, options.containerd, name="ctrd-cri")
-    try:
-        c.import_image("/run/fw.tar", IMAGE, scenarios.elf(), namespace="k8s.io")
-        c.import_image("/run/pause.tar", "localhost/pause:latest", b"\x7fELF pause", namespace="k8s.io", file="pause")
-        with open("/bin/true", "rb") as file:
-            c.import_image("/run/linux.tar", "localhost/linux:latest", file.read(), namespace="k8s.io", file="true")
-        channel = grpc.insecure_channel("unix://" + c.socket)
-
-        def call(method, request, reply=pb.Empty, timeout=60):
-            return channel.unary_unary("/runtime.v1.RuntimeService/" + method, lambda m: m.SerializeToString(),
-                                       reply.FromString)(request, timeout=timeout)
-
-        config = pb.PodSandboxConfig(metadata=pb.PodMetadata(name="pod", uid="u1", namespace="default"),
-                                     log_directory="/run/pods", annotations=template["metadata"]["annotations"])
-        config.linux.security_context.namespace_options.network = 2  # the node's: no CNI here
-        os.makedirs("/run/pods", exist_ok=True)
-        try:
-            engines.wait_for("CRI", lambda: ready(call, pb))
-        except AssertionError:
-            raise AssertionError(f"CRI: {ready.problem}") from None
-        pod = call("RunPodSandbox", pb.RunPodSandboxRequest(config=config, runtime_handler=handler), pb.SandboxId)
-        assert here.state() == "offline" and here.log() == [], "the sandbox touched the core"
-
-        def make(name, image):
-            request = pb.CreateContainerRequest(pod_sandbox_id=pod.pod_sandbox_id, sandbox_config=config)
-            request.config.metadata.name = name
-            request.config.image.image = image
-            request.config.log_path = name + ".log"
-            return call("CreateContainer", request, pb.ContainerId)
-
-        def status(container):
-            return call("ContainerStatus", container, pb.ContainerStatusReply).status
-
-        firmware = make(template["spec"]["containers"][0]["name"], IMAGE)
-        call("StartContainer", firmware)
-        assert here.state() == "running" and status(firmware).state == 1  # CONTAINER_RUNNING
-        assert len(c.shims()) == 1, "one shim a pod"
-        assert call("ContainerStats", firmware, pb.ContainerStatsReply).stats.memory.working_set_bytes.value > 0
-        update = pb.UpdateResourcesRequest(container_id=firmware.container_id)
-        update.linux.cpu_shares = 512
-        call("UpdateContainerResources", update)
-        here.ctl("0 trace from the core\\n")
-        engines.wait_for("the log", lambda: "from the core" in read("/run/pods/firmware.log"), 5)
-        # a program for Linux does not belong here
-        try:
-            call("StartContainer", make("linux", "localhost/linux:latest"))
-            raise AssertionError("a Linux program was started on the core")
-        except grpc.RpcError as error:
-            assert "give it a pod of its own" in error.details(), error.details()
-        # crash, and the restart that a kubelet would make
-        here.ctl("0 recovery disabled", "0 crash")
-        engines.wait_for("exited", lambda: status(firmware).state == 2, 5)
-        ended = status(firmware)
-        assert ended.exit_code == 139 and ended.finished_at > ended.started_at > 0, ended
-        call("RemoveContainer", firmware)
-        again = make("fw2", IMAGE)
-        call("StartContainer", again)
-        assert here.state() == "running"
-        call("StopContainer", pb.StopContainerRequest(container_id=again.container_id,
-                                                     timeout=template["spec"]["terminationGracePeriodSeconds"]))
-        assert here.state() == "offline" and status(again).exit_code == 0
-        call("StopPodSandbox", pod)
-        call("RemovePodSandbox", pod)
-        clean(here)
-    finally:
-        c.stop()
-
-
-def ready(call, pb):
-    try:
-        return call("Version", pb.Empty()) is not None
-    except Exception as problem:  # not listening yet
-        ready.problem = problem
-        return False
-
-
-def read(path):
-    try:
-        with open(path) as file:
-            return file.read()
-    except OSError:
-        return ""
-
-
-def restart_after_crash(here):
-    """The engine's own restart: the same image under a new name. A core that merely recovers keeps the old one."""
-    before = here.attribute("firmware")
-    here.ctl("0 crash")
-    engines.wait_for("the restart", lambda: here.attribute("firmware") != before and here.state() == "running", 20)
-    time.sleep(0.3)
-
-
 def unit(here, options):
     """docs/remoteproc/firmware@.service: systemd reads it without complaint, and its commands do what it says."""
     with open(os.path.join(engines.DOCS, "firmware@.service")) as file:
@@ -306,6 +159,47 @@ def unit(here, options):
         subprocess.run(after, check=True, timeout=20)
         here.ctl("0 recovery enabled")
         clean(here)
+
+
+def mixed(here, options):
+    """Our shim over Arm's runtime and Arm's shim over ours: a life, which is all that both know."""
+    if not options.peer or not options.containerd:
+        raise Skip("wants --peer and --containerd (1.7 or later, which the original needs)")
+
+    def call(*words):
+        lost = False  # their shim loses the status of a child now and then, of one that did its work (section 9.2)
+        for _ in range(10):
+            done = c.call(*words, check=False)
+            if done.returncode == 0 or (lost and "does not exist" in done.stderr):
+                return
+            lost = lost or "waitid: no child processes" in done.stderr
+        raise AssertionError(f"ctr {words}: {done.stderr}")
+
+    for shim, runtime in ((options.bin, options.peer), (options.peer, options.bin)):
+        folder = "/run/mixed"
+        os.makedirs(folder, exist_ok=True)
+        shutil.copy(shim + "/containerd-shim-remoteproc-v1", folder)
+        shutil.copy(runtime + "/remoteproc-runtime", folder)
+        c = engines.Containerd(folder, options.containerd, name="ctrd-mixed")
+        try:
+            c.import_image("/run/fw.tar", IMAGE, scenarios.elf())
+            for number in range(3):
+                name = f"x{number}"
+                c.call("containers", "create", *RUNTIME, IMAGE, name)
+                call("tasks", "start", "-d", name)
+                engines.wait_for("running", lambda: here.state() == "running", 5)
+                assert c.status(name)[0] == "RUNNING"
+                c.call("tasks", "kill", "-s", "SIGTERM", name, check=False)
+                engines.wait_for("offline", lambda: here.state() == "offline", 5)
+                engines.wait_for("stopped", lambda: c.status(name)[0] in ("STOPPED", None), 5)
+                call("tasks", "rm", name)
+                c.call("containers", "rm", name, check=False)
+            engines.wait_for("no firmware left", lambda: os.listdir("/lib/firmware") == [], 5)
+            print(f"     shim of {shim}, runtime of {runtime}: well")
+        finally:
+            c.stop()
+            for pid in engines.processes("containerd-shim-remoteproc-v1"):
+                os.kill(pid, signal.SIGKILL)
 
 
 def podman(here, options):
@@ -348,7 +242,7 @@ def podman(here, options):
         call("rm", "-f", "p3", check=False)
     here.ctl("0 recovery disabled")
     call(*run, "--name", "p4", "--restart", "on-failure:1", IMAGE)
-    restart_after_crash(here)
+    engines.restart_after_crash(here)
     here.ctl("0 crash")
     engines.wait_for("the end", lambda: call("inspect", "-f", "{{.State.Status}} {{.State.ExitCode}}", "p4").stdout.strip() ==
                      "exited 139", 15)
@@ -356,85 +250,7 @@ def podman(here, options):
     clean(here)
 
 
-def docker(here, options):
-    dockerd, client = "/usr/sbin/dockerd", "/usr/bin/docker"
-    if not os.access(dockerd, os.X_OK):
-        raise Skip("Docker is not installed")
-    if ctypes.CDLL(None, use_errno=True).unshare(0x40000000) != 0:  # CLONE_NEWNET: its bridge is not the machine's
-        raise Skip("no network namespace")
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=False)
-    log = open("/run/dockerd.log", "ab")
-    env = dict(os.environ, PATH="/usr/sbin:/usr/bin:/sbin:/bin")
-    env.pop("XDG_RUNTIME_DIR", None)
-    daemon = subprocess.Popen([dockerd, "--data-root", "/run/dock/root", "--exec-root", "/run/dock/exec", "--pidfile",
-                               "/run/dock.pid", "--host", "unix:///run/dock.sock", "--storage-driver", "vfs", "--add-runtime",
-                               f"io.containerd.remoteproc.v1={options.bin}/remoteproc-runtime", "--iptables=false",
-                               "--ip6tables=false", "--userland-proxy=false"], stdout=log, stderr=log, env=env,
-                              start_new_session=True)
-
-    def call(*words, check=True):
-        done = subprocess.run([client, "-H", "unix:///run/dock.sock", *words], capture_output=True, text=True, timeout=90,
-                              stdin=subprocess.DEVNULL)
-        assert not check or done.returncode == 0, f"docker {' '.join(words)}: {done.stderr}"
-        return done
-
-    def inspect(name):
-        return json.loads(call("inspect", name).stdout)[0]["State"]
-
-    try:
-        engines.wait_for("dockerd", lambda: daemon.poll() is not None or call("info", check=False).returncode == 0, 40)
-        assert daemon.poll() is None, "dockerd: " + read("/run/dockerd.log")[-800:]
-        os.makedirs("/run/dock/image", exist_ok=True)
-        with open("/run/dock/image/hello.elf", "wb") as file:
-            file.write(scenarios.elf())
-        subprocess.run(["tar", "-C", "/run/dock/image", "-cf", "/run/dock/fw.tar", "hello.elf"], check=True)
-        call("import", "-c", 'ENTRYPOINT ["hello.elf"]', "/run/dock/fw.tar", IMAGE)
-        run = ["run", "-d", "--runtime", "io.containerd.remoteproc.v1"]
-        # 20.10 cannot pass annotations: the environment names the processor; two processors here
-        call(*run, "-e", "REMOTEPROC_NAME=imx-rproc", "--name", "d1", IMAGE)
-        assert here.state() == "running"
-        pid = inspect("d1")["Pid"]
-        assert os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net"), "its own network"
-        assert "eth0" in subprocess.run(["nsenter", "-t", str(pid), "-n", "ip", "link"], capture_output=True, text=True).stdout, \
-            "the bridge's end is in the container's namespace"
-        here.ctl("0 trace hello from the core\\n")
-        engines.wait_for("the log", lambda: "hello from the core" in call("logs", "d1").stdout, 10)
-        for step, wanted in (("stop", "offline"), ("start", "running"), ("stop", "offline")):
-            call(step, "d1")
-            engines.wait_for(f"{wanted} after {step}", lambda: here.state() == wanted, 3)
-        state = inspect("d1")
-        assert state["ExitCode"] == 0 and not state["FinishedAt"].startswith("0001"), state
-        call("rm", "d1")
-        unknown = call(*run, "-e", "REMOTEPROC_NAME=nobody", "--name", "d2", IMAGE, check=False)
-        assert "remote processor nobody does not exist" in unknown.stderr, unknown.stderr
-        unnamed = call(*run, "--name", "d2n", IMAGE, check=False)
-        assert "this machine has 2" in unnamed.stderr, unnamed.stderr
-        call("rm", "-f", "d2", "d2n", check=False)
-        call(*run, "-e", "REMOTEPROC_NAME=imx-rproc", "--name", "d3", IMAGE)
-        os.kill(inspect("d3")["Pid"], signal.SIGTERM)
-        engines.wait_for("exited", lambda: inspect("d3")["Status"] == "exited", 5)
-        assert inspect("d3")["ExitCode"] == 0
-        call("rm", "d3")
-        call(*run, "-e", "REMOTEPROC_NAME=imx-rproc", "--name", "d4", IMAGE)
-        call("rm", "-f", "d4")
-        engines.wait_for("offline after rm -f", lambda: here.state() == "offline", 3)
-        here.ctl("0 recovery disabled")
-        call(*run, "-e", "REMOTEPROC_NAME=imx-rproc", "--name", "d5", "--restart", "on-failure:1", IMAGE)
-        restart_after_crash(here)
-        here.ctl("0 crash")
-        engines.wait_for("the end", lambda: inspect("d5")["Status"] == "exited", 15)
-        assert inspect("d5")["ExitCode"] == 139 and json.loads(call("inspect", "d5").stdout)[0]["RestartCount"] == 1
-        call("rm", "-f", "d5")
-        clean(here)
-    finally:
-        daemon.terminate()
-        try:
-            daemon.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            daemon.kill()
-
-
-CASES = [containerd, cri, unit, podman, docker]
+CASES = [containerd, *cri.CASES, *runc_style.CASES, unit, podman, *docker_cases.CASES, mixed]
 
 
 def run_case(case, options):
@@ -454,12 +270,11 @@ def run_case(case, options):
         print(f"skip {case.__name__}: {why}", flush=True)
         status = 77
     except Exception as problem:  # reported, and the next case is run
-        line = problem.__traceback__
-        while line.tb_next is not None and "engines_test" in line.tb_next.tb_frame.f_code.co_filename:
-            line = line.tb_next
-        print(f"FAIL {case.__name__} at line {line.tb_lineno}: {problem!r}", flush=True)
+        lines = [(os.path.basename(f.filename), f.lineno) for f in traceback.extract_tb(problem.__traceback__)]
+        where = [f"{file}:{line}" for file, line in lines if file in ("cri.py", "docker_cases.py", "runc_style.py", os.path.basename(__file__))]
+        print(f"FAIL {case.__name__} at {' '.join(where[1:])}: {problem!r}", flush=True)
         if options.verbose:
-            for log in ("/run/ctrd/log", "/run/ctrd-cri/log", "/run/dockerd.log"):
+            for log in ("/run/ctrd/log", "/run/ctrd-cri/log", "/run/ctrd-runc/log", "/run/ctrd-mixed/log", "/run/dockerd.log"):
                 print(read(log)[-6000:])
     finally:
         for name in ("containerd-shim-remoteproc-v1", "remoteproc-runtime", "conmon", "containerd"):
@@ -476,6 +291,9 @@ def main():
     build = pathlib.Path(os.environ.get("TALPA_BUILD", pathlib.Path(__file__).parent.parent / "build" / "release"))
     parser.add_argument("--bin", default=str(build / "bin"))
     parser.add_argument("--containerd", default=os.environ.get("TALPA_CONTAINERD"))
+    parser.add_argument("--dockerd", default=os.environ.get("TALPA_DOCKERD"), help="a dockerd of 24 or later")
+    parser.add_argument("--docker", default=os.environ.get("TALPA_DOCKER", "docker"), help="the client for it, 23 or later")
+    parser.add_argument("--peer", default=os.environ.get("REMOTEPROC_PEER"))
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("case", nargs="*")
     options = parser.parse_args()

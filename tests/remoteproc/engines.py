@@ -149,7 +149,11 @@ state = "{self.folder}/state"
         return ["--annotation", f"{key}={value}"]
 
     def status(self, task):
-        for line in self.call("tasks", "ls").stdout.splitlines()[1:]:
+        return self.status_in("default", task)
+
+    def status_in(self, namespace, task):
+        """(status, pid) of a task."""
+        for line in self.call("tasks", "ls", namespace=namespace).stdout.splitlines()[1:]:
             words = line.split()
             if words and words[0] == task:
                 return words[2], int(words[1])
@@ -177,3 +181,39 @@ def limits():
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     tasks = resource.getrlimit(resource.RLIMIT_NPROC)[1]
     return files, min(tasks if tasks > 0 else 32768, 32768)
+
+
+IMAGE = "localhost/fw:latest"
+RUNTIME = ["--runtime", "io.containerd.remoteproc.v1", "--annotation", "remoteproc.name=imx-rproc"]
+
+
+class Skip(Exception):
+    """Why a case cannot run here."""
+
+
+def clean(here):
+    """Nothing of a container is left: firmware, mounts, sockets, processes."""
+    wait_for("offline", lambda: here.state() == "offline", 3)
+    assert os.listdir("/lib/firmware") == [], os.listdir("/lib/firmware")
+    wait_for("no shim", lambda: not processes("containerd-shim-remoteproc-v1"), 5)
+    assert not processes("remoteproc-runtime"), "a proxy is left"
+    if os.path.isdir("/run/containerd/s"):
+        assert os.listdir("/run/containerd/s") == [], "a socket is left"
+    with open("/proc/self/mounts") as file:
+        assert "/rootfs " not in file.read(), "a mount is left"
+
+
+def read(path):
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def restart_after_crash(here):
+    """The engine's own restart: the same image under a new name. A core that merely recovers keeps the old one."""
+    before = here.attribute("firmware")
+    here.ctl("0 crash")
+    wait_for("the restart", lambda: here.attribute("firmware") != before and here.state() == "running", 20)
+    time.sleep(0.3)

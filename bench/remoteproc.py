@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Firmware as a container: time and memory of our runtime and shim, side by side with another implementation of the same
 names where its folder is given. Time: create until sysfs reads `running`, then kill until `offline`, then delete (the
-original's `start` returns before the core runs). Memory: what the container's processes add, as PSS and as resident set.
+original's `start` returns before the core runs), of one container and of all cores' containers one after the other. Both take
+turns, in changing order and on changing cores, so that what else the machine does hits both; the ratio is that of each turn's two
+times, and its interval says whether the rounds were enough. Memory: what the container's processes add, as PSS and as resident set.
 
-  bench/remoteproc.py [--bin DIR] [--peer DIR] [--rounds N] [--containers N]"""
+  bench/remoteproc.py [--bin DIR] [--peer DIR] [--containerd DIR] [--rounds N] [--containers N] [--no-memory]"""
 import argparse
 import os
 import pathlib
+import random
 import statistics
 import subprocess
 import sys
@@ -54,8 +57,55 @@ def reached(w, index, word, timeout=3):
     while w.board.state(index) != word:
         if time.monotonic() > until:
             return False
-        time.sleep(0.0005)
+        time.sleep(0.002)  # a look costs the board time as well
     return True
+
+
+def crowd(w, count):
+    """The same for containers on all cores, each step for all of them before the next; per container."""
+    bundles = [w.bundle(name=f"core{index}") for index in range(count)]
+    began = time.monotonic()
+    for index in range(count):
+        w.ok("create", "--bundle", bundles[index], f"w{index}")
+        w.ok("start", f"w{index}")
+    lost = [index for index in range(count) if not reached(w, index, "running")]
+    for index in range(count):
+        w.call("kill", f"w{index}")
+    ended = all(reached(w, index, "offline") for index in range(count))
+    for index in range(count):
+        w.call("delete", f"w{index}")
+    took = 1000 * (time.monotonic() - began) / count
+    for index in range(count):
+        w.call("delete", "--force", f"w{index}")
+    return took if ended and not lost else None
+
+
+def take_turns(worlds, rounds, measure):
+    """{name: [ms or None, …]}: one of each a round, the first to go changes."""
+    times = {name: [] for name in worlds}
+    for number in range(rounds):
+        for name in sorted(worlds, reverse=number % 2 == 1):
+            times[name].append(measure(worlds[name], number))
+    return times
+
+
+def show_times(what, times):
+    for name, all_of in times.items():
+        if lost := all_of.count(None):
+            print(f"{name}: {lost} of {len(all_of)} times a start was lost; these do not count")
+    known = {name: [t for t in all_of if t is not None] for name, all_of in times.items()}
+    for word, figure in (("median", statistics.median), ("best", min)):
+        print(f"{f'{what}, {word} (ms)':32}" + "".join(f"{figure(t) if t else float('nan'):12.1f}" for t in known.values()))
+    if len(times) == 2:
+        ratios = [a / b for a, b in zip(*times.values()) if a is not None and b is not None]
+        if len(ratios) >= 5:
+            rng = random.Random(1)
+            means = sorted(statistics.median(rng.choices(ratios, k=len(ratios))) for _ in range(1000))
+            print(f"{f'{what}, ratio':32}{statistics.median(ratios):12.2f}   (95 % of resamplings: {means[25]:.2f} to {means[974]:.2f})")
+
+
+def turns_header(folders):
+    print(f"{'':32}" + "".join(f"{name:>12}" for name in folders), flush=True)
 
 
 def cli_memory(w, count):
@@ -96,8 +146,9 @@ def main():
     parser.add_argument("--bin", default=str(ROOT / "build/release/bin"))
     parser.add_argument("--peer")
     parser.add_argument("--containerd", help="folder of another containerd; the original needs 1.7 or later")
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--containers", type=int, default=50)
+    parser.add_argument("--no-memory", action="store_true", help="times only")
     options = parser.parse_args()
     if (why := board.possible()) is not None:
         print("skipped:", why)
@@ -108,22 +159,18 @@ def main():
     if options.peer:
         folders["peer"] = options.peer
     worlds = {name: scenarios.World(here, os.path.realpath(folder) + "/remoteproc-runtime") for name, folder in folders.items()}
-    times = {name: [] for name in folders}
-    for _ in range(options.rounds):  # interleaved, so that what else the machine does hits both
-        for name, w in worlds.items():
-            times[name].append(cycle(w))
-    for name in folders:
-        lost = times[name].count(None)
-        times[name] = [t for t in times[name] if t is not None]
-        if lost:
-            print(f"{name}: {lost} of {options.rounds} starts were lost and do not count")
-    print(f"{'':24}" + "".join(f"{name:>12}" for name in folders))
-    print(f"{'cycle, median (ms)':24}" + "".join(f"{statistics.median(times[name]):12.1f}" for name in folders))
-    print(f"{'cycle, best (ms)':24}" + "".join(f"{min(times[name]):12.1f}" for name in folders))
+    turns_header(folders)
+    show_times("cycle", take_turns(worlds, options.rounds, lambda w, number: cycle(w, number % options.containers)))
+    if options.containers > 1:
+        show_times(f"{options.containers} containers, each", take_turns(worlds, max(options.rounds // 25, 1),
+                                                                        lambda w, _: crowd(w, options.containers)))
+    if options.no_memory:
+        here.close()
+        return 0
     for count in sorted({1, options.containers}):
         sizes = {name: cli_memory(w, count) for name, w in worlds.items()}
         for which, label in ((0, "PSS"), (1, "RSS")):
-            print(f"{f'{count} by hand, {label} (KiB)':24}" + "".join(f"{sizes[name][which]:12}" for name in folders))
+            print(f"{f'{count} by hand, {label} (KiB)':32}" + "".join(f"{sizes[name][which]:12}" for name in folders))
     if options.containerd or engines.have("containerd", "ctr"):
         for count in sorted({1, options.containers}):
             rows = {}
@@ -139,7 +186,7 @@ def main():
                     c.stop()
             for part, label in ((0, "shim"), (1, "proxy")):
                 for which, kind in ((0, "PSS"), (1, "RSS")):
-                    print(f"{f'{count} {label}, {kind} (KiB)':24}" +
+                    print(f"{f'{count} {label}, {kind} (KiB)':32}" +
                           "".join(f"{rows[name][part][which] if rows[name] else '-':>12}" for name in folders))
     here.close()
     return 0

@@ -166,36 +166,42 @@ def mixed(here, options):
     if not options.peer or not options.containerd:
         raise Skip("wants --peer and --containerd (1.7 or later, which the original needs)")
 
-    def call(*words):
-        lost = False  # their shim loses the status of a child now and then, of one that did its work (section 9.2)
-        for _ in range(10):
-            done = c.call(*words, check=False)
-            if done.returncode == 0 or (lost and "does not exist" in done.stderr):
-                return
-            lost = lost or "waitid: no child processes" in done.stderr
-        raise AssertionError(f"ctr {words}: {done.stderr}")
+    def life(c, name):
+        c.call("run", "-d", *RUNTIME, IMAGE, name)
+        engines.wait_for("running", lambda: here.state() == "running", 5)
+        engines.wait_for("RUNNING", lambda: c.status(name)[0] == "RUNNING", 5)  # their State fails now and then
+        c.call("tasks", "kill", "-s", "SIGTERM", name)
+        engines.wait_for("offline", lambda: here.state() == "offline", 5)
+        engines.wait_for("stopped", lambda: c.status(name)[0] == "STOPPED", 5)
+        c.call("tasks", "rm", name)
+        c.call("containers", "rm", name)
+        engines.wait_for("no firmware left", lambda: os.listdir("/lib/firmware") == [], 5)
 
     for shim, runtime in ((options.bin, options.peer), (options.peer, options.bin)):
-        folder = "/run/mixed"
+        folder, world = "/run/mixed", scenarios.World(here, options.bin + "/remoteproc-runtime")
         os.makedirs(folder, exist_ok=True)
         shutil.copy(shim + "/containerd-shim-remoteproc-v1", folder)
         shutil.copy(runtime + "/remoteproc-runtime", folder)
         c = engines.Containerd(folder, options.containerd, name="ctrd-mixed")
         try:
             c.import_image("/run/fw.tar", IMAGE, scenarios.elf())
-            for number in range(3):
-                name = f"x{number}"
-                c.call("containers", "create", *RUNTIME, IMAGE, name)
-                call("tasks", "start", "-d", name)
-                engines.wait_for("running", lambda: here.state() == "running", 5)
-                assert c.status(name)[0] == "RUNNING"
-                c.call("tasks", "kill", "-s", "SIGTERM", name, check=False)
-                engines.wait_for("offline", lambda: here.state() == "offline", 5)
-                engines.wait_for("stopped", lambda: c.status(name)[0] in ("STOPPED", None), 5)
-                call("tasks", "rm", name)
-                c.call("containers", "rm", name, check=False)
-            engines.wait_for("no firmware left", lambda: os.listdir("/lib/firmware") == [], 5)
-            print(f"     shim of {shim}, runtime of {runtime}: well")
+            whole = 0
+            for number in range(30):
+                try:
+                    life(c, f"x{number}")
+                    whole += 1
+                except AssertionError as problem:
+                    # Their shim loses the status of a child now and then (remoteproc-runtime, section 9.2).
+                    if "waitid: no child processes" not in str(problem):
+                        raise
+                    world.call("delete", "--force", f"x{number}")
+                    for pid in engines.processes("containerd-shim-remoteproc-v1"):
+                        os.kill(pid, signal.SIGKILL)
+                    engines.wait_for("offline", lambda: here.state() == "offline", 5)
+                if whole == 3:
+                    break
+            assert whole == 3, f"{whole} whole lives of 30"
+            print(f"     shim of {shim}, runtime of {runtime}: well ({number + 1} tries)")
         finally:
             c.stop()
             for pid in engines.processes("containerd-shim-remoteproc-v1"):

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint32_t kNoOperator = UINT32_MAX;
 constexpr std::size_t kMaxOperatorName = 99;
+constexpr std::uint32_t kMaxBytes = INT32_MAX;  // of a pool, of all arenas together
 
 /// How many of everything, and where each table begins in the method pool. One layout for measuring and for loading.
 struct Layout {
@@ -100,13 +101,16 @@ Result<void> MethodLoader::check_parts() {
                     arenas.size() - 1, static_cast<unsigned>(kMaxArenas));
     std::uint64_t total = 0;
     for (std::uint32_t i = 1; i < arenas.size(); ++i) {
-        if (arenas[i] < 0 || arenas[i] > INT32_MAX)
-            return fail(ErrorCode::InvalidProgram, "arena {} of method '{}' has {} bytes", i, view_.name(), arenas[i]);
+        if (arenas[i] < 0 || arenas[i] > kMaxBytes)
+            return fail(ErrorCode::InvalidProgram, "arena {} of method '{}' needs {} bytes, 0 to {} are possible", i,
+                        view_.name(), arenas[i], kMaxBytes);
         m_.need_.planned[i - 1] = round_up_to_pool(static_cast<std::size_t>(arenas[i]));
         total += m_.need_.planned[i - 1];
     }
-    if (total > INT32_MAX)
-        return fail(ErrorCode::InvalidProgram, "the arenas of method '{}' have {} bytes together", view_.name(), total);
+    if (total > kMaxBytes)
+        return fail(ErrorCode::InvalidProgram,
+                    "the arenas of method '{}' need {} bytes together, at most {} are possible", view_.name(), total,
+                    kMaxBytes);
     m_.need_.arena_count = arenas.empty() ? 0 : arenas.size() - 1;
     for (std::uint32_t i = 0; i < view_.arena_devices().size(); ++i)
         if (const auto type = view_.arena_devices()[i].scalar<std::int8_t>(pte::slot::buffer_device::device_type);
@@ -304,9 +308,9 @@ Result<void> MethodLoader::check_kernel_call(const pte::InstructionView& call, s
     TRY(check_kinds(op, arguments));
     if (op.temporary_bytes == nullptr) return {};
     TRY_ASSIGN(const std::size_t bytes, op.temporary_bytes(arguments));
-    if (bytes > INT32_MAX)
-        return fail(ErrorCode::InvalidProgram, "instruction {}: {} would need {} temporary bytes", instruction, op.name,
-                    bytes);
+    if (bytes > kMaxBytes)
+        return fail(ErrorCode::InvalidProgram, "instruction {}: {} needs {} temporary bytes, at most {} are possible",
+                    instruction, op.name, bytes, kMaxBytes);
     if (round_up_to_pool(bytes) > m_.need_.temporary) m_.need_.temporary = round_up_to_pool(bytes);
     return {};
 }
@@ -397,8 +401,9 @@ bool is_operator_called(const pte::MethodView& method, std::uint32_t index) {
 
 Result<std::size_t> Method::pool_bytes(const pte::MethodView& method) {
     const Layout layout(method);
-    if (layout.end > INT32_MAX)
-        return fail(ErrorCode::InvalidProgram, "method '{}' needs {} bytes for its tables", method.name(), layout.end);
+    if (layout.end > kMaxBytes)
+        return fail(ErrorCode::InvalidProgram, "method '{}' needs {} bytes for its tables, at most {} are possible",
+                    method.name(), layout.end, kMaxBytes);
     return static_cast<std::size_t>(layout.end);
 }
 

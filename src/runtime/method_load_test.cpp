@@ -133,11 +133,14 @@ TEST(MethodLoad, V14_PlacementInsideAnArena) {
 }
 
 TEST(MethodLoad, V15_ArenaSizes) {
-    EXPECT_EQ(refused([](MethodSpec& m) { m.arena_sizes = {0, -48}; }), "arena 1 of method 'forward' has -48 bytes");
+    EXPECT_EQ(refused([](MethodSpec& m) { m.arena_sizes = {0, -48}; }),
+              "arena 1 of method 'forward' needs -48 bytes, 0 to 2147483647 are possible");
+    EXPECT_EQ(refused([](MethodSpec& m) { m.arena_sizes = {0, 10LL << 30}; }),
+              "arena 1 of method 'forward' needs 10737418240 bytes, 0 to 2147483647 are possible");
     EXPECT_EQ(refused([](MethodSpec& m) { m.arena_sizes = {0, INT64_MAX}; }),
-              "arena 1 of method 'forward' has 9223372036854775807 bytes");
+              "arena 1 of method 'forward' needs 9223372036854775807 bytes, 0 to 2147483647 are possible");
     EXPECT_EQ(refused([](MethodSpec& m) { m.arena_sizes = {0, 0x7FFFFFF0, 0x7FFFFFF0}; }),
-              "the arenas of method 'forward' have 4294967264 bytes together");
+              "the arenas of method 'forward' need 4294967264 bytes together, at most 2147483647 are possible");
     EXPECT_EQ(refused([](MethodSpec& m) { m.arena_sizes.assign(10, 48); }),
               "method 'forward' has 9 arenas, at most 8 are supported");
     EXPECT_EQ(refused([](MethodSpec& m) { m.arena_sizes = {-1, 48}; }), "(accepted)")

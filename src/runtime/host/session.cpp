@@ -58,9 +58,24 @@ const char* hint_for(ErrorCode code, std::string_view message) {
     return "";
 }
 
-}  // namespace
+/// The error with the program and what was being done; the method only where the message does not name it itself.
+std::unexpected<Error> located(Error error, const std::string& program, std::string_view method,
+                               const std::string& doing = {}) {
+    const std::string named = fmt::format("method '{}'", method);
+    const bool says_it = error.message.find(named) != std::string::npos;
+    return std::unexpected(
+        std::move(error).with_context(says_it ? program : fmt::format("{}: {}{}", program, named, doing)));
+}
 
-namespace {
+/// Memory for a pool; the need is a program's, so there may not be so much.
+HostResult<AlignedMemory> pool_memory(const std::string& pool, std::size_t bytes) {
+    try {
+        return AlignedMemory(bytes);
+    } catch (const std::bad_alloc&) {
+        return talpa::host::failure(ErrorCode::MemoryAllocation,
+                                    "pool '{}' needs {} bytes, this machine does not have them", pool, bytes);
+    }
+}
 
 /// Marks each job with a number of the session's own: its program and data files do not change while it lives, so the
 /// device may keep what it made of them.
@@ -151,8 +166,7 @@ HostResult<Session> Session::finish(std::unique_ptr<State> state, const SessionO
     const auto context = [&](Error error) {
         if (const char* hint = hint_for(error.code, error.message); *hint != '\0' && error.hint.empty())
             error.hint = hint;
-        return std::unexpected(
-            std::move(error).with_context(fmt::format("{}: method '{}'", state->name, options.method)));
+        return located(std::move(error), state->name, options.method);
     };
     const auto view = state->program->find_method(options.method);
     if (!view) {
@@ -165,7 +179,13 @@ HostResult<Session> Session::finish(std::unique_ptr<State> state, const SessionO
     }
     const auto pool_bytes = Method::pool_bytes(*view);
     if (!pool_bytes) return context(pool_bytes.error());
-    state->method_pool = AlignedMemory(*pool_bytes);
+    const auto make_pool = [&](AlignedMemory& memory, const std::string& pool, std::size_t bytes) -> HostResult<void> {
+        auto made = pool_memory(pool, bytes);
+        if (!made) return context(std::move(made.error()));
+        memory = std::move(*made);
+        return {};
+    };
+    TRY(make_pool(state->method_pool, "method", *pool_bytes));
     if (options.device != nullptr) state->device.emplace(*options.device);
     auto method = Method::load(*state->program, options.method, state->method_pool.pool(),
                                {options.operators, state->device ? &*state->device : nullptr, state->data_files,
@@ -177,13 +197,15 @@ HostResult<Session> Session::finish(std::unique_ptr<State> state, const SessionO
     const auto loaded = Clock::now();
 
     const MemoryNeed& need = method->need();
-    for (std::uint32_t i = 0; i < need.arena_count; ++i) state->arenas.emplace_back(need.planned[i]);
+    for (std::uint32_t i = 0; i < need.arena_count; ++i)
+        TRY(make_pool(state->arenas.emplace_back(), fmt::format("planned {}", i + 1), need.planned[i]));
     for (const AlignedMemory& arena : state->arenas) state->arena_pools.push_back(arena.pool());
-    state->temporary = AlignedMemory(need.temporary);
-    state->scratch = AlignedMemory(need.scratch);
-    state->fast_scratch = AlignedMemory(need.fast_scratch);
+    TRY(make_pool(state->temporary, "temporary", need.temporary));
+    TRY(make_pool(state->scratch, "scratch", need.scratch));
+    TRY(make_pool(state->fast_scratch, "fast scratch", need.fast_scratch));
     for (std::uint32_t i = 0; i < method->output_count(); ++i)
-        state->outputs.emplace_back(method->output_is_unplanned(i) ? method->output(i).tensor->size_bytes() : 0);
+        TRY(make_pool(state->outputs.emplace_back(), fmt::format("output {}", i),
+                      method->output_is_unplanned(i) ? method->output(i).tensor->size_bytes() : 0));
     if (auto bound = state->bind(); !bound) return context(bound.error());
     state->times.open = opened - start;
     state->times.load = loaded - opened;
@@ -272,10 +294,8 @@ HostResult<void> Session::run() {
     state_->times.run = Clock::now() - start;
     state_->ran = true;
     if (done) return {};
-    const Step& step = state_->method->last_step();
-    return std::unexpected(Error(done.error())
-                               .with_context(fmt::format("{}: method '{}', instruction {}", state_->name,
-                                                         state_->method->view().name(), step.instruction)));
+    return located(Error(done.error()), state_->name, state_->method->view().name(),
+                   fmt::format(", instruction {}", state_->method->last_step().instruction));
 }
 
 HostResult<Bytes> Session::output_bytes(std::uint32_t i) const {
@@ -296,7 +316,7 @@ HostResult<MemoryNeed> memory_need(const pte::Program& program, const SessionOpt
                                    std::span<const pte::DataFile> data_files) {
     TRY_ASSIGN(const pte::MethodView view, program.find_method(options.method));
     TRY_ASSIGN(const std::size_t bytes, Method::pool_bytes(view));
-    const AlignedMemory pool(bytes);
+    TRY_ASSIGN(const AlignedMemory pool, pool_memory("method", bytes));
     const auto method =
         Method::load(program, options.method, pool.pool(),
                      {options.operators, options.device, data_files, options.instruction_budget, nullptr});

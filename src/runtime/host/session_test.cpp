@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "base/host/testing.h"
 #include "runtime/program_for_test.h"
@@ -74,6 +75,55 @@ TEST(Session, AFailedRunNamesTheInstruction) {
     ASSERT_FALSE(ran);
     EXPECT_EQ(ran.error().describe(), "p.pte: method 'forward', instruction 0: no interrupt (Timeout)");
 }
+
+TEST(Session, ErrorsNameTheMethodOnce) {
+    const auto error_of = [](auto&& change, const char* name = "p.pte") {
+        ProgramSpec p = round_trip_program();
+        change(p.methods[0]);
+        const auto file = write_program(p);
+        const auto session = Session::open(file, name, options());
+        return session ? "(accepted)" : session.error().describe();
+    };
+    EXPECT_EQ(error_of([](MethodSpec& m) { m.chains.clear(); }),
+              "p.pte: method 'forward' has no chain of instructions (InvalidProgram)");
+    EXPECT_EQ(error_of([](MethodSpec& m) { m.arena_sizes = {0, 10LL << 30}; }),
+              "p.pte: arena 1 of method 'forward' needs 10737418240 bytes, 0 to 2147483647 are possible "
+              "(InvalidProgram)");
+    EXPECT_EQ(error_of([](MethodSpec& m) { m.chains[0][0] = KernelCallSpec{2, {}}; }),
+              "p.pte: method 'forward': instruction 0 calls operator 2, of 2 (InvalidProgram)")
+        << "where the message does not";
+
+    const auto file = write_program(round_trip_program());
+    auto session = Session::open(file, "p.pte", options()).value();
+    EXPECT_EQ(session.run().error().describe(),
+              "p.pte: input 0 of method 'forward' was not set since the last run, which may have overwritten it "
+              "(InvalidState)");
+}
+
+#if defined(__has_feature)
+#define TALPA_TEST_HAS_ADDRESS_SANITIZER __has_feature(address_sanitizer)
+#elif defined(__SANITIZE_ADDRESS__)
+#define TALPA_TEST_HAS_ADDRESS_SANITIZER 1
+#else
+#define TALPA_TEST_HAS_ADDRESS_SANITIZER 0
+#endif
+#if !TALPA_TEST_HAS_ADDRESS_SANITIZER  // it ends the program where memory cannot be had
+TEST(Session, APoolThatCannotBeHadIsNamed) {
+    ProgramSpec p = round_trip_program();
+    p.methods[0].arena_sizes = {0, 48, 0x7FFF0000};
+    const auto file = write_program(p);
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+    const rlimit narrow{1U << 30, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_AS, &narrow), 0);
+    const auto session = Session::open(file, "p.pte", options());
+    ::setrlimit(RLIMIT_AS, &before);
+    ASSERT_FALSE(session);
+    EXPECT_EQ(session.error().describe(),
+              "p.pte: method 'forward': pool 'planned 2' needs 2147418112 bytes, this machine does not have them "
+              "(MemoryAllocation)");
+}
+#endif
 
 TEST(Session, ResetBringsTheInitialStateBack) {
     ProgramSpec p = round_trip_program();

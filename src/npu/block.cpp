@@ -10,11 +10,6 @@ namespace {
 
 constexpr std::uint32_t kBankBytes = 1024;
 
-// Does an input channel feed every output channel (and so passes over the input go by their own depth)?
-bool sums_over_depth(OpKind kind) {
-    return kind == OpKind::Conv || kind == OpKind::ReduceSum;
-}
-
 std::uint32_t double_buffer_banks(std::uint64_t bytes, std::uint32_t granule) {
     return static_cast<std::uint32_t>(round_up<std::uint64_t>(2 * ceil_div<std::uint64_t>(bytes, kBankBytes), granule));
 }

@@ -12,6 +12,12 @@ namespace talpa::npu {
 
 inline constexpr std::uint32_t kMaxBlockHeight = 32, kMaxBlockWidth = 64, kMaxBlockDepth = 128;
 
+/// Does an input channel feed every output channel? Then passes over the input go by their own depth; of all other
+/// operations input and output channels correspond.
+[[nodiscard]] constexpr bool sums_over_depth(OpKind kind) {
+    return kind == OpKind::Conv || kind == OpKind::ReduceSum;
+}
+
 struct BlockShape {
     std::uint32_t height = 1, width = 1, depth = 1;
     friend constexpr bool operator==(BlockShape, BlockShape) = default;

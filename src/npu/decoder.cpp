@@ -1,5 +1,7 @@
 #include "npu/decoder.h"
 
+#include "npu/block.h"
+
 namespace talpa::npu {
 
 const char* op_kind_name(OpKind kind) {
@@ -259,7 +261,7 @@ Result<void> RegisterState::resolve_elementwise(Operation& op, const Command& c)
 Result<void> RegisterState::resolve_window(Operation& op, const Command& c) const {
     op.ifm.depth = get(Cmd0::IFM_DEPTH_M1) + 1u;
     // Where input and output channels correspond, both registers hold the same depth (section 4.2).
-    if (op.kind != OpKind::Conv && op.kind != OpKind::ReduceSum && op.ifm.depth != op.ofm.depth)
+    if (!sums_over_depth(op.kind) && op.ifm.depth != op.ofm.depth)
         return fail(ErrorCode::CommandStream, "command stream offset {}: {} has {} input and {} output channels",
                     c.offset_bytes, op_kind_name(op.kind), op.ifm.depth, op.ofm.depth);
     if (op.kind == OpKind::ReduceSum && op.ofm.depth != 1)

@@ -113,6 +113,19 @@ Result<void> check_window(const Operation& op) {
     return {};
 }
 
+// Section 6.2: the last two banks of the shared RAM.
+Result<void> check_table_place(const Operation& op) {
+    constexpr std::int64_t kTableBytes = 2048;
+    if (op.activation.function != Activation::Function::Lut) return {};
+    const std::int64_t end = kLutSlotBytes * op.activation.lut_slot + lut_bytes(op);
+    if (end > kTableBytes)
+        return illegal(
+            op,
+            "command stream offset {}: {} with a table of {} bytes at LUT slot {}, beyond the end of the 2048 bytes",
+            lut_bytes(op), unsigned{op.activation.lut_slot});
+    return {};
+}
+
 Result<void> check_weight_ranges(const Operation& op) {
     for (unsigned core = 0; core < op.cores; ++core)
         if (op.weights[core].offset % 16 != 0 || op.weights[core].size % 16 != 0)
@@ -239,6 +252,7 @@ Result<void> check_operands(const Operation& op, const Hardware& hardware) {
     TRY(check_map(op, op.ifm, "IFM"));
     if (has_ifm2(op.kind) && !op.ifm2_is_scalar) TRY(check_map(op, op.ifm2, "IFM2"));
     TRY(check_map(op, op.ofm, "OFM"));
+    TRY(check_table_place(op));
     if (!is_elementwise(op.kind)) TRY(check_kernel_size(op));
     return has_weights(op.kind) ? check_weight_ranges(op) : Result<void>();
 }

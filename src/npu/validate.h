@@ -14,8 +14,8 @@ namespace talpa::npu {
 [[nodiscard]] Result<void> check(const Operation& op, const Hardware& hardware = kU65_256);
 
 /// Of a kernel operation the part of it that says what there is to compute: precisions of the inputs, cores, the
-/// kernel's extent, and addresses (bases and strides of every feature map are multiples of 16 for bricks, else of the
-/// element size; weights of 16). What hardware makes of anything else is not known.
+/// kernel's extent, where its table lies, and addresses (bases and strides of every feature map are multiples of 16 for
+/// bricks, else of the element size; weights of 16). What hardware makes of anything else is not known.
 [[nodiscard]] Result<void> check_operands(const Operation& op, const Hardware& hardware = kU65_256);
 
 }  // namespace talpa::npu

@@ -154,6 +154,14 @@ TEST_F(Spoiled, PrecisionsAreChecked) {
                             o.ofm.type.bytes = 4;
                         }),
               "command stream offset 8: ADD reads a table of 4 slots at slot 2");
+    EXPECT_EQ(
+        complaint(add,
+                  [](Operation& o) {
+                      o.activation.function = Activation::Function::Lut;
+                      o.activation.lut_slot = 5;
+                      o.ofm.type.bytes = 4;
+                  }),
+        "command stream offset 8: ADD with a table of 1024 bytes at LUT slot 5, beyond the end of the 2048 bytes");
 }
 
 TEST_F(Spoiled, TheDivisionOfTheSharedRamIsChecked) {

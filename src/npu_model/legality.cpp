@@ -1,6 +1,6 @@
 #include "npu_model/legality.h"
 
-#include "npu/extent.h"
+#include "npu/block.h"
 #include "npu/validate.h"
 
 namespace talpa::npu_model {
@@ -11,25 +11,13 @@ using npu::FeatureMap;
 using npu::Operation;
 using npu::OpKind;
 
-template <typename... Args>
-std::unexpected<Error> illegal(const Operation& op, const char* sentence, Args... args) {
-    return fail(ErrorCode::CommandStream, sentence, op.offset_bytes, npu::op_kind_name(op.kind), args...);
-}
-
-Result<void> check_activation(const Operation& op, const npu::Hardware& hardware) {
+Result<void> check_activation(const Operation& op) {
     using Function = npu::Activation::Function;
     const Function f = op.activation.function;
     if ((f == Function::Tanh || f == Function::Sigmoid) && op.ofm.type.bytes != 2)
         return fail(ErrorCode::NotSupported,
                     "command stream offset {}: {} with the internal tanh or sigmoid on {} bits, only 16 are described",
                     op.offset_bytes, npu::op_kind_name(op.kind), 8 * op.ofm.type.bytes);
-    if (f != Function::Lut) return {};
-    const std::int64_t end = npu::kLutSlotBytes * op.activation.lut_slot + npu::lut_bytes(op);
-    if (end > 2048 || hardware.lut_base() + end > hardware.shram_banks * 1024)
-        return illegal(
-            op,
-            "command stream offset {}: {} with a table of {} bytes at LUT slot {}, beyond the end of the 2048 bytes",
-            npu::lut_bytes(op), op.activation.lut_slot);
     return {};
 }
 
@@ -38,16 +26,12 @@ Result<void> check_activation(const Operation& op, const npu::Hardware& hardware
 Result<void> check_legal(const Operation& op, const npu::Hardware& hardware) {
     if (!npu::is_kernel(op.kind)) return {};
     TRY(npu::check_operands(op, hardware));
-    TRY(check_activation(op, hardware));
+    TRY(check_activation(op));
     if (npu::is_elementwise(op.kind)) return {};
 
     if (op.acc_format == npu::AccFormat::Fp16)
         return fail(ErrorCode::NotSupported, "command stream offset {}: {} with fp16 accumulators", op.offset_bytes,
                     npu::op_kind_name(op.kind));
-    if (op.kind == OpKind::ReduceSum && op.ofm.depth != 1)
-        return illegal(op, "command stream offset {}: {} with {} output channels, it has one", op.ofm.depth);
-    if (op.kind != OpKind::Conv && op.kind != OpKind::ReduceSum && op.ifm.depth != op.ofm.depth)
-        return illegal(op, "command stream offset {}: {} from {} to {} channels", op.ifm.depth, op.ofm.depth);
     return {};
 }
 
@@ -63,8 +47,7 @@ std::uint64_t work_of(const Operation& op) {
         work += elements(op.ofm) + elements(op.ifm) + elements(op.ifm2);
         if (!npu::is_elementwise(op.kind)) {
             const Wide window = Wide{op.kernel.height} * op.kernel.width;
-            const bool deep = op.kind == OpKind::Conv || op.kind == OpKind::ReduceSum;
-            work += elements(op.ofm) * window * (deep ? op.ifm.depth : 1);
+            work += elements(op.ofm) * window * (npu::sums_over_depth(op.kind) ? op.ifm.depth : 1);
         }
     }
     return work > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(work);

@@ -8,9 +8,10 @@
 
 namespace talpa::npu_model {
 
-/// What the kernels rely on, a part of what npu::check asks for (strict runs ask for all of it: block layout too).
-/// Errors: CommandStream, naming the operation, its offset and the rule; NotSupported for what hardware may do but no
-/// description of it exists (fp16 accumulators, tanh and sigmoid on 8 or 32 bits).
+/// What the kernels rely on beyond what the decoder holds (channel counts, padding): npu::check_operands (strict runs
+/// ask for all of npu::check: block layout too), and nothing that hardware may do but no description of it exists.
+/// Errors: CommandStream, naming the operation, its offset and the rule; NotSupported for the undescribed (fp16
+/// accumulators, tanh and sigmoid on 8 or 32 bits).
 [[nodiscard]] Result<void> check_legal(const npu::Operation& op, const npu::Hardware& hardware);
 
 /// Multiply-accumulates, elements and bytes that the operation handles, saturating: what the work limit counts.

@@ -68,11 +68,8 @@ Volume output_block(const Operation& op, std::uint64_t n) {
             z * op.block_depth,  std::min((z + 1) * op.block_depth, op.ofm.depth)};
 }
 
-bool sums_channels(const Operation& op) {
-    return op.kind == npu::OpKind::Conv || op.kind == npu::OpKind::ReduceSum;
-}
 std::uint32_t passes(const Operation& op) {
-    return sums_channels(op) ? blocks_along(op.ifm.depth, npu::ifm_block_depth(op)) : 1;
+    return npu::sums_over_depth(op.kind) ? blocks_along(op.ifm.depth, npu::ifm_block_depth(op)) : 1;
 }
 
 // What job n of an operation reads of its map: rows and columns of a full window, generously.
@@ -90,7 +87,7 @@ Volume job_input(const Operation& op, std::uint64_t n, const FeatureMap& fm) {
     };
     window(v.y0, v.y1, op.kernel.stride_y, op.kernel.dilated_height(), op.padding.top, fm.height);
     window(v.x0, v.x1, op.kernel.stride_x, op.kernel.dilated_width(), op.padding.left, fm.width);
-    if (sums_channels(op)) {
+    if (npu::sums_over_depth(op.kind)) {
         const std::uint32_t step = npu::ifm_block_depth(op);
         v.c0 = static_cast<std::uint32_t>(n % depth_passes) * step;
         v.c1 = std::min(v.c0 + step, fm.depth);

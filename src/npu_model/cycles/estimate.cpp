@@ -97,7 +97,8 @@ MacCycles mac_cycles_per_block(const npu::Operation& op, const Ublocks& u, const
                 count * ((weights ? std::max(weight_step, per_step) : per_step) * steps * repeats + delay);
         }
     }
-    const std::uint64_t depth_blocks = reduces_depth(op.kind) ? ceil_div<std::uint64_t>(op.ifm.depth, ifm.depth) : 1;
+    const std::uint64_t depth_blocks =
+        npu::sums_over_depth(op.kind) ? ceil_div<std::uint64_t>(op.ifm.depth, ifm.depth) : 1;
     total.macs = total.macs * depth_blocks / npu.cores;
     total.weighted = total.weighted * depth_blocks / npu.cores;
     return total;
@@ -176,7 +177,7 @@ void mac_operation(OperationCost& cost, const npu::Operation& op, const SystemCo
 
     if (is_transposing_copy(op)) return;
     cost.macs = std::uint64_t{op.kernel.height} * op.kernel.width * op.ofm.height * op.ofm.width * op.ofm.depth;
-    if (reduces_depth(op.kind)) cost.macs *= op.ifm.depth;
+    if (npu::sums_over_depth(op.kind)) cost.macs *= op.ifm.depth;
 }
 
 void elementwise_operation(OperationCost& cost, const npu::Operation& op, const SystemConfig& config) {

@@ -76,9 +76,4 @@ void settle(OperationCost& cost);
     return value >= static_cast<double>(kMost) ? kMost : value > 0 ? static_cast<std::uint64_t>(value) : 0;
 }
 
-/// Every output element needs all input channels.
-[[nodiscard]] constexpr bool reduces_depth(npu::OpKind k) {
-    return k == npu::OpKind::Conv || k == npu::OpKind::ReduceSum;
-}
-
 }  // namespace talpa::npu_model

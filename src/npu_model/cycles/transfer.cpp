@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/core/checked_math.h"
+#include "npu/block.h"
 
 namespace talpa::npu_model {
 namespace {
@@ -88,7 +89,7 @@ void feature_map_traffic(OperationCost& cost, const npu::Operation& op, const Sy
                                       op.padding.top, op.ifm.height, op.upscale) *
                        fetched_extent(op.ofm.width, op.block_width, k.stride_x, k.width, k.dilation_x, op.padding.left,
                                       op.ifm.width, op.upscale);
-        if (reduces_depth(op.kind)) ifm_elements *= ceil_div<std::uint64_t>(op.ofm.depth, op.block_depth);
+        if (npu::sums_over_depth(op.kind)) ifm_elements *= ceil_div<std::uint64_t>(op.ofm.depth, op.block_depth);
     }
     add_transfer(cost, config.area_of(op.ifm.region), Direction::Read, ifm_elements * op.ifm.type.bytes,
                  run_bytes(op.ifm, ifm, Direction::Read, cores), config);

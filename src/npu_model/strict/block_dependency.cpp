@@ -60,7 +60,7 @@ class Blocks {
 class Jobs {
   public:
     explicit Jobs(const Operation& op) : op_(op), blocks_(op) {
-        if (op.kind == npu::OpKind::Conv || op.kind == npu::OpKind::ReduceSum) {
+        if (npu::sums_over_depth(op.kind)) {
             depth_step_ = npu::ifm_block_depth(op);
             passes_ = ceil_div(op.ifm.depth, depth_step_);
         }

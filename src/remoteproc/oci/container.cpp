@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <memory>
 
 #include "base/host/sha256.h"
@@ -68,25 +70,50 @@ Result<Container> Container::load(const Settings& settings, const std::string& i
     c.folder = settings.state_folder(id);
     if (auto checked = check_folder(c.folder); !checked)
         return std::unexpected(std::move(checked.error()).with_context("failed to read state"));
+    if (const auto more = read_small_file(c.file(kDetailsFileName), kStateLimit))
+        if (auto details = parse_details(*more)) c.details = std::move(*details);
     const std::string path = c.file(kStateFileName);
     auto text = read_small_file(path, kStateLimit);
     if (!text) {
+        if (c.salvage(settings, id)) return c;
         const bool absent = text.error().code == ErrorCode::NotFound;
         host::Error error = std::move(text.error()).with_context("failed to open file " + path);
         if (absent) error.message += ": container does not exist";  // what callers of the runc kind look for
         return std::unexpected(std::move(error).with_context("failed to read state"));
     }
     auto state = parse_state_file(*text);
+    if (!state && c.salvage(settings, id)) return c;
     if (!state) return std::unexpected(std::move(state.error()).with_context("failed to read state: " + path));
     c.state = std::move(*state);
     c.state.id = id;
-    if (const auto more = read_small_file(c.file(kDetailsFileName), kStateLimit))
-        if (auto details = parse_details(*more)) c.details = std::move(*details);
     if (!c.sandbox())
-        for (const auto key : {kDriverPathKey, kFirmwarePathKey})
-            if (c.state.annotation(key).empty())
-                return host::failure(ErrorCode::InvalidProgram, "failed to read state: missing {} in annotations", key);
+        for (const auto key : {kDriverPathKey, kFirmwarePathKey}) {
+            if (!c.state.annotation(key).empty()) continue;
+            if (c.salvage(settings, id)) return c;
+            return host::failure(ErrorCode::InvalidProgram, "failed to read state: missing {} in annotations", key);
+        }
     return c;
+}
+
+bool Container::salvage(const Settings& settings, const std::string& id) {
+    const auto record = settings.owners().find(folder);
+    if (!details && record) {
+        Details& known = details.emplace();
+        known.boot = record->owner.boot;
+        known.pid = record->owner.pid;
+        known.start_time = record->owner.start_time;
+        known.device = settings.paths.device_class() + "/" + record->node;
+    }
+    if (!details || details->pid == 0) return false;
+    damaged = true;
+    state = {id, "created", details->pid, "", {}};
+    if (!sandbox()) {
+        state.annotations[std::string(kDriverPathKey)] = details->device;
+        state.annotations[std::string(kFirmwarePathKey)] = details->firmware_path;
+        if (record) state.annotations[std::string(kStoredPathKey)] = record->owner.firmware;
+    }
+    log(LogLevel::Warn, "state.json is lost or damaged, going by what else is known", {{"id", id}});
+    return true;
 }
 
 std::optional<PinnedProcess> Container::process() const {
@@ -233,9 +260,20 @@ Result<void> destroy(const Settings& settings, Container& container, int grace_m
     return first;
 }
 
+std::optional<pid_t> end_orphan(const Owner& owner) {
+    const auto process = PinnedProcess::pin(owner.pid, owner.start_time);
+    if (!process) return std::nullopt;
+    process->signal(SIGTERM);
+    if (!process->wait_exit(1000)) {
+        process->signal(SIGKILL);
+        (void)process->wait_exit(2000);
+    }
+    return owner.pid;
+}
+
 void remove_remnants(const std::string& folder) {
-    for (const std::string& name : entries(folder)) ::unlink((folder + "/" + name).c_str());
-    ::rmdir(folder.c_str());
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);  // follows no link
 }
 
 std::vector<std::string> sweep_earlier_boots(const Settings& settings) {
@@ -285,8 +323,9 @@ void sweep_firmware(const Settings& settings) {
 std::vector<std::string> container_ids(const Settings& settings) {
     std::vector<std::string> ids;
     for (auto& name : entries(settings.state_root))
-        if (check_id(name) &&
-            ::access((settings.state_folder(name) + "/" + std::string(kStateFileName)).c_str(), F_OK) == 0)
+        if (check_id(name) && std::ranges::any_of(std::array{kStateFileName, kDetailsFileName}, [&](auto file) {
+                return ::access((settings.state_folder(name) + "/" + std::string(file)).c_str(), F_OK) == 0;
+            }))
             ids.push_back(std::move(name));
     return ids;
 }

@@ -19,7 +19,8 @@ enum class Status : std::uint8_t { Creating, Created, Running, Stopped };
 class Container {
   public:
     /// Reads the container's folder. The error is what engines match (section 8, E9). The folder must be ours and
-    /// writable by nobody else.
+    /// writable by nobody else. Where state.json is lost or damaged, details.json or the core's record of its owner
+    /// stand for it, so that such a container can still be ended.
     [[nodiscard]] static Result<Container> load(const Settings& settings, const std::string& id);
 
     [[nodiscard]] Status status() const;
@@ -43,8 +44,12 @@ class Container {
     std::string folder;
     StateFile state;
     std::optional<Details> details;
+    bool damaged = false;  ///< state.json could not be read
 
     [[nodiscard]] std::string file(std::string_view name) const { return folder + "/" + std::string(name); }
+
+  private:
+    bool salvage(const Settings& settings, const std::string& id);
 };
 
 /// Stops what the container still runs (its proxy, and the core if it is this container's), removes its firmware copy
@@ -54,6 +59,9 @@ class Container {
 
 /// Stops the core if the container's record says that it is this container's, alive or not.
 [[nodiscard]] Result<void> stop_owned_core(const Settings& settings, const Container& container, int lock_timeout_ms);
+
+/// Ends the process that an owner's record names, whose container's folder is gone. Returns its pid.
+std::optional<pid_t> end_orphan(const Owner& owner);
 
 /// Removes a folder that no container can be read from any more (a create or delete that was killed half-way).
 void remove_remnants(const std::string& folder);

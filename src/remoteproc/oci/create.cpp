@@ -60,9 +60,9 @@ Result<void> check_pod_member(const Plan& plan) {
 
 Result<void> plan_firmware(const Settings& settings, const std::string& bundle, Plan& plan) {
     TRY_ASSIGN(plan.wishes, read_wishes(plan.spec.annotations, &plan.spec, settings.runc_style));
-    if (const auto warning = selection_warning(plan.spec.annotations, plan.wishes)) log(LogLevel::Warn, *warning);
     TRY_ASSIGN(plan.device, host::with_context(find_device(settings.paths, plan.wishes.selector),
                                                "can't determine remoteproc path"));
+    if (const auto warning = selection_warning(plan.spec.annotations, plan.wishes)) log(LogLevel::Warn, *warning);
     TRY(check_allowed(settings.paths, plan.device));
     if (!plan.spec.arguments || plan.spec.arguments->size() != 1) {
         host::Error error(ErrorCode::InvalidArgument,
@@ -213,8 +213,19 @@ Result<FileLock> reserve(const Settings& settings, const std::string& id) {
         auto lock = FileLock::take(folder + "/" + std::string(kLockFileName), kCreateLockMs);
         if (!lock && lock.error().code == ErrorCode::NotFound) continue;  // a delete took the folder away meanwhile
         if (!lock) return std::unexpected(std::move(lock.error()));
-        if (::access((folder + "/" + std::string(kStateFileName)).c_str(), F_OK) != 0) return lock;
         auto container = Container::load(settings, id);
+        if (::access((folder + "/" + std::string(kStateFileName)).c_str(), F_OK) != 0) {
+            if (!container) {
+                // What a create that was killed at its very beginning wrote down must not be taken for this one's.
+                for (const auto name : {kEventsFileName, kLogFileName, kDetailsFileName})
+                    ::unlink((folder + "/" + std::string(name)).c_str());
+                return lock;
+            }
+            // Its state was taken away from under it: nobody can name it any more but by this id.
+            TRY(host::with_context(destroy(settings, *container, kRollbackGraceMs),
+                                   "container " + id + " already exists"));
+            continue;
+        }
         const bool stale =
             !container ||
             (container->details && (container->details->deleting || container->details->boot != boot_id())) ||
@@ -290,6 +301,9 @@ Result<void> create(const Settings& settings, const CreateOptions& options) {
     Details& details = container.details.emplace();
     details.start_time = process_start_time(container.state.pid).value_or(0);
     details.boot = boot_id();
+    details.pid = container.state.pid;
+    details.device = plan.device.folder;
+    details.firmware_path = plan.firmware.path;
     details.kind = plan.kind;
     details.root_folder = plan.root_folder;
     details.argument = plan.kind == ContainerKind::Firmware ? plan.spec.arguments->front() : "";

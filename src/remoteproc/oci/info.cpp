@@ -193,16 +193,23 @@ Result<std::string> collect_garbage(const Settings& settings) {
         auto container = Container::load(settings, id);
         if (!lock || !container || !container->details) continue;
         const bool half_made = container->state.status == "creating" && container->status() == Status::Stopped;
-        if (!half_made && !container->details->deleting) continue;
+        const bool lost = container->damaged && container->status() == Status::Stopped;
+        if (!half_made && !lost && !container->details->deleting) continue;
         TRY(destroy(settings, *container, 500));
-        done += fmt::format("removed container {}, which was half made or half deleted\n", id);
+        done += fmt::format("removed container {}, which was {}\n", id, lost ? "damaged" : "half made or half deleted");
     }
     const CoreOwners owners = settings.owners();
     TRY_ASSIGN(const auto devices, list_devices(settings.paths));
     for (const Device& device : devices) {
         TRY_ASSIGN(const FileLock lock, owners.lock(device, 2000));
         const auto owner = owners.read(device);
-        if (!owner || owner->alive()) continue;
+        if (!owner) continue;
+        if (owner->alive()) {
+            if (::access(owner->state_folder.c_str(), F_OK) == 0 || errno != ENOENT) continue;
+            (void)end_orphan(*owner);
+            done += fmt::format("ended process {} of container {}, whose folder {} is gone\n", owner->pid, owner->id,
+                                owner->state_folder);
+        }
         TRY_ASSIGN(const CoreState state, read_state(device));
         if (state != CoreState::Offline) {
             TRY(bring_offline(device, firmware_folder(settings.paths), ""));

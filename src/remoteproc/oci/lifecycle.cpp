@@ -1,4 +1,7 @@
 // state, kill and delete.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -87,7 +90,15 @@ namespace {
 Result<void> remove_container(const Settings& settings, const std::string& id, Force force) {
     const bool forced = force == Force::Yes;
     TRY(check_id(id));
-    TRY(Container::load(settings, id));
+    if (auto known = Container::load(settings, id); !known) {
+        // Nothing says what it was, so nothing of it can run: only its name is in the way.
+        const std::string folder = settings.state_folder(id);
+        struct stat info;
+        if (forced && ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() &&
+            FileLock::take(folder + "/" + std::string(kLockFileName), kDeleteLockMs))
+            remove_remnants(folder);
+        return std::unexpected(std::move(known.error()));
+    }
     const auto lock = FileLock::take(settings.state_folder(id) + "/" + std::string(kLockFileName), kDeleteLockMs);
     if (!lock && !forced) return std::unexpected(lock.error());
     TRY_ASSIGN(Container container, Container::load(settings, id));

@@ -84,6 +84,9 @@ std::string details_json(const Details& d) {
     json["version"] = 1;
     json["startTime"] = d.start_time;
     json["boot"] = d.boot;
+    json["pid"] = d.pid;
+    json["device"] = d.device;
+    json["firmwarePath"] = d.firmware_path;
     json["root"] = d.root_folder;
     json["argument"] = d.argument;
     json["firmware"] = {d.firmware.device, d.firmware.inode, d.firmware.size, d.firmware.mtime_ns};
@@ -108,6 +111,10 @@ Result<Details> parse_details(std::string_view text) {
         Details d;
         d.start_time = value_or<std::uint64_t>(json, "startTime", 0);
         d.boot = value_or<std::string>(json, "boot", "");
+        const auto pid = value_or<std::int64_t>(json, "pid", 0);
+        d.pid = pid > 0 && pid <= INT32_MAX ? static_cast<pid_t>(pid) : 0;
+        d.device = value_or<std::string>(json, "device", "");
+        d.firmware_path = value_or<std::string>(json, "firmwarePath", "");
         d.root_folder = value_or<std::string>(json, "root", "");
         d.argument = value_or<std::string>(json, "argument", "");
         if (const auto found = json.find("firmware"); found != json.end() && found->is_array() && found->size() == 4)
@@ -174,7 +181,7 @@ Result<void> check_id(std::string_view id) {
     if (good) return {};
     return host::failure(
         ErrorCode::InvalidArgument,
-        "invalid container id {:?}: 1 to 255 letters, digits and _ . - + are allowed, a letter or digit "
+        "invalid container id \"{}\": 1 to 255 letters, digits and _ . - + are allowed, a letter or digit "
         "first",
         printable(id));
 }

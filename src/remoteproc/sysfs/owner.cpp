@@ -1,6 +1,9 @@
 #include "remoteproc/sysfs/owner.h"
 
+#include <dirent.h>
+
 #include <charconv>
+#include <memory>
 #include <vector>
 
 namespace talpa::remoteproc {
@@ -46,6 +49,20 @@ std::optional<Owner> CoreOwners::read(const Device& device) const {
     owner.boot = lines[5];
     if (owner.boot != boot_id()) return std::nullopt;
     return owner;
+}
+
+std::optional<CoreOwners::Record> CoreOwners::find(const std::string& state_folder) const {
+    constexpr std::string_view kEnding = ".owner";
+    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder_.c_str()), ::closedir);
+    if (!dir) return std::nullopt;
+    while (const dirent* entry = ::readdir(dir.get())) {
+        std::string node = entry->d_name;
+        if (!node.ends_with(kEnding)) continue;
+        node.resize(node.size() - kEnding.size());
+        if (auto owner = read(Device{"/" + node, {}}); owner && owner->state_folder == state_folder)
+            return Record{std::move(node), std::move(*owner)};
+    }
+    return std::nullopt;
 }
 
 Result<void> CoreOwners::write(const Device& device, const Owner& owner) const {

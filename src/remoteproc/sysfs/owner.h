@@ -34,6 +34,12 @@ class CoreOwners {
     /// The record, if there is one and it is of this boot.
     [[nodiscard]] std::optional<Owner> read(const Device& device) const;
     [[nodiscard]] Result<void> write(const Device& device, const Owner& owner) const;
+    struct Record {
+        std::string node;  ///< "remoteproc0"
+        Owner owner;
+    };
+    /// The record of the container whose state lies there.
+    [[nodiscard]] std::optional<Record> find(const std::string& state_folder) const;
     /// Removes the record if it is of that container.
     void clear(const Device& device, const Owner& of) const;
 

@@ -223,6 +223,10 @@ class Proxy {
             ::poll(&wait, 1, quick ? kQuickMs : kSlowMs);
             while (const auto arrived = next_signal(signal_fd)) {
                 if (is_stop(arrived->number)) return stop_on_request();
+                if (arrived->number == SIGUSR1 && arrived->value == kGiveBackValue) {
+                    (void)core_.write("stop");  // once: the other's start counts on
+                    return leave(kExitLost, "another start took the core at the same moment");
+                }
                 if (arrived->number == SIGCHLD)
                     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
                     }

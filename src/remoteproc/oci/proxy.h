@@ -11,6 +11,8 @@
 namespace talpa::remoteproc {
 
 inline constexpr int kAdoptValue = 1;  ///< with SIGUSR1: the core runs already, take it over
+inline constexpr int kGiveBackValue =
+    2;  ///< the same later: its start was counted, but the core runs another's firmware
 
 struct ProxyOptions {
     std::string device;    ///< /sys/class/remoteproc/remoteprocN

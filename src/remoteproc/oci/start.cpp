@@ -11,6 +11,7 @@
 
 #include "base/host/sha256.h"
 #include "remoteproc/oci/container.h"
+#include "remoteproc/oci/holder.h"
 #include "remoteproc/oci/hooks.h"
 #include "remoteproc/oci/log.h"
 #include "remoteproc/oci/operations.h"
@@ -20,6 +21,7 @@
 namespace talpa::remoteproc {
 namespace {
 
+constexpr int kGiveBackMs = 5000;
 constexpr int kCoreLockMs = 70000;  // another container's start may take its whole time-out
 
 Result<void> check_startable(const Container& container) {
@@ -42,14 +44,6 @@ Result<void> check_startable(const Container& container) {
         "cannot start a container that is stopped");
 }
 
-// The name of whoever has the core, if that container still lives.
-std::optional<std::string> busy_with(const CoreOwners& owners, const Device& device, const Container& container) {
-    const auto owner = owners.read(device);
-    if (!owner || !owner->alive()) return std::nullopt;
-    if (owner->id == container.state.id && owner->state_folder == container.folder) return std::nullopt;
-    return owner->id;
-}
-
 enum class Takeover : bool { No, Yes };
 
 // Makes the core ready for new firmware, or says whom it belongs to. Yes: the running firmware is the wanted one.
@@ -62,18 +56,19 @@ Result<Takeover> prepare_core(const Settings& settings, const Container& contain
             std::move(state.error()).with_context("pre-flight state check failed").with_context(context));
     const CoreOwners owners = settings.owners();
     const auto busy = busy_with(owners, device, container);
-    if (busy && *state != CoreState::Offline)
-        return host::failure(ErrorCode::InvalidState,
-                             "{}: remote processor is already running: busy: used by container {}", context, *busy);
+    const auto refuse_busy = [&](const std::string& who) {
+        return host::failure(ErrorCode::InvalidState, "{}: remote processor is already running: busy: used by {}",
+                             context, who);
+    };
+    // Also while it is offline: its start is between the owner's record and the kernel's boot.
+    if (busy) return refuse_busy(*busy);
     const auto owner = owners.read(device);
     switch (*state) {
         case CoreState::Offline:
-            if (busy)  // its start is between the owner's record and the kernel's boot
-                return host::failure(ErrorCode::InvalidState,
-                                     "{}: remote processor is already running: busy: used by container {}", context,
-                                     *busy);
             return Takeover::No;
         case CoreState::Running:
+            if (!owner)
+                if (const auto stranger = stranger_on(settings, device)) return refuse_busy(*stranger);
             if (!owner || wishes.ownerless == Ownerless::Refuse) {
                 host::Error error(ErrorCode::InvalidState, "remote processor is already running");
                 error.hint = fmt::format("no container of this runtime started it; stop it by hand: echo stop > {}",
@@ -175,6 +170,24 @@ Result<void> wait_for_boot(const Container& container, const PinnedProcess& proc
         char drained[4096];
         (void)!::read(notify.get(), drained, sizeof drained);
     }
+}
+
+// Users without a lock in common may start at the same moment: each writes its firmware's name, the kernel boots the
+// last and counts the other starts. Those whose firmware it is not take theirs back.
+Result<void> check_loaded(Container& container, const PinnedProcess& process, const Device& device) {
+    const std::string stored = container.state.annotation(kStoredPathKey);
+    const auto loaded = read_attribute(device, "firmware");
+    if (!loaded || *loaded == stored.substr(stored.rfind('/') + 1)) return {};
+    process.signal(SIGUSR1, kGiveBackValue);
+    (void)process.wait_exit(kGiveBackMs);
+    container.state.status = "stopped";
+    container.state.annotations.erase(std::string(kStoredPathKey));
+    (void)container.save_state();
+    return host::failure(
+        ErrorCode::InvalidState,
+        "failed to set firmware: remote processor is already running: busy: another start took it at the "
+        "same moment, it runs {}",
+        printable(*loaded));
 }
 
 // The one that stops the core should the proxy be killed.
@@ -314,6 +327,7 @@ Result<void> start_firmware(const Settings& settings, Container& container, cons
         (void)container.save_state();
         return booted;
     }
+    if (takeover == Takeover::No && container.details) TRY(check_loaded(container, process, device));
     undo.commit();
     container.state.status = "running";
     TRY(container.save_state());

@@ -238,7 +238,8 @@ std::string usage(const CommandInfo* command) {
         out += fmt::format("Usage: {} {}{}{}{}\n\n  {}\n", kProgram, command->name,
                            command->flags.empty() ? "" : " [flags]", command->positional.empty() ? "" : " ",
                            command->positional, command->help);
-        if (!command->flags.empty()) out += "\nFlags:\n";
+        if (std::ranges::any_of(command->flags, [](const FlagInfo& flag) { return !flag.help.empty(); }))
+            out += "\nFlags:\n";
         show(command->flags);
         if (!command->example.empty()) out += fmt::format("\nExample:\n  {}\n", command->example);
         return out;

@@ -1,5 +1,8 @@
 // remoteproc-runtime: an OCI runtime whose containers are firmware on remote processors.
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <string>
@@ -63,14 +66,27 @@ Result<void> configure_log(const CommandLine& line) {
                              "invalid log level \"{}\", must be one of: debug, info, warn, error", printable(level));
     settings.level = static_cast<LogLevel>(found - std::begin(kLevels));
     settings.file = line.value("log");
-    settings.json = line.value("log-format", "text") == "json";
+    const std::string form = line.value("log-format", "text");
+    if (form != "text" && form != "json")
+        return host::failure(ErrorCode::InvalidArgument, "invalid log format \"{}\", must be text or json",
+                             printable(form));
+    settings.json = form == "json";
+    if (!settings.file.empty()) {
+        const Fd file(
+            ::open(settings.file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));
+        if (!file && errno != ENXIO) return os_failure("open", settings.file, errno);  // a FIFO may have no reader yet
+    }
     set_log(std::move(settings));
     return {};
 }
 
-ListForm form(const CommandLine& line) {
+Result<ListForm> form(const CommandLine& line) {
+    const std::string word = line.value("format", "table");
+    if (word != "table" && word != "json")
+        return host::failure(ErrorCode::InvalidArgument, "invalid format \"{}\", must be table or json",
+                             printable(word));
     if (line.has("quiet")) return ListForm::Ids;
-    return line.value("format") == "json" ? ListForm::Json : ListForm::Table;
+    return word == "json" ? ListForm::Json : ListForm::Table;
 }
 
 Result<int> run_command(const Settings& settings, const CommandLine& line) {
@@ -101,8 +117,10 @@ Result<int> run_command(const Settings& settings, const CommandLine& line) {
         if (text) *text += "\n";
         return say(text);
     }
-    if (command == "list") return say(list(settings, form(line)));
-    if (command == "ps") return say(ps(settings, id, form(line)));
+    if (command == "list" || command == "ps") {
+        TRY_ASSIGN(const ListForm wanted, form(line));
+        return say(command == "list" ? list(settings, wanted) : ps(settings, id, wanted));
+    }
     if (command == "logs") return done(print_log(settings, id, line.has("follow")));
     if (command == "events") return line.has("stats") ? say(stats(settings, id)) : done(follow_events(settings, id));
     if (command == "features") return say(features_json(std::string(kVersion)));
@@ -143,6 +161,10 @@ int run(int argc, char** argv) {
                 line->positional.empty()
                     ? all_commands().end()
                     : std::ranges::find(all_commands(), std::string_view(line->positional[0]), &CommandInfo::name);
+            if (found == all_commands().end() && !line->positional.empty())
+                return usage_error(
+                    host::Error(ErrorCode::InvalidArgument, "unknown help topic " + printable(line->positional[0])),
+                    nullptr);
             command = found == all_commands().end() ? nullptr : &*found;
         }
         (void)write_all(1, usage(command));

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <initializer_list>
 
 #include "remoteproc/sys/path_guard.h"
 
@@ -58,9 +59,19 @@ Settings make_settings(const std::string& prefix, const std::string& root_option
     const std::string system_run = s.paths.below("/run/remoteproc-runtime");
     const std::string system_index = s.paths.below("/var/lib/remoteproc-runtime/firmware");
     const bool root = ::geteuid() == 0;
-    s.run_folder = root && usable(system_run) ? system_run : clean_path(own + "/remoteproc-runtime.cores");
-    s.index_folder =
-        root && usable(system_index) ? system_index : home_folder() + "/.local/state/remoteproc-runtime/firmware";
+    // Service users have no home: then beside the state, wherever that was put.
+    const auto first_usable = [](const std::string& wanted, std::initializer_list<std::string> others) {
+        if (usable(wanted)) return wanted;
+        for (const std::string& other : others)
+            if (usable(other)) return other;
+        return wanted;  // the error that follows names it
+    };
+    const std::string beside = clean_path(own + "/remoteproc-runtime");
+    s.run_folder = root && usable(system_run) ? system_run : first_usable(beside + ".cores", {s.state_root + ".cores"});
+    s.index_folder = root && usable(system_index)
+                         ? system_index
+                         : first_usable(home_folder() + "/.local/state/remoteproc-runtime/firmware",
+                                        {beside + ".firmware", s.state_root + ".firmware"});
     // conmon (podman, CRI-O) says so by its pipe; runc-style callers hand over the container's output as their own.
     if (s.runc_style || !environment("_OCI_SYNCPIPE").empty()) s.output = {0, 1, 2};
     // Our shim names descriptors, because it wants to read standard error itself: "3,4,5".

@@ -101,8 +101,8 @@ Result<Wishes> read_wishes(const Annotations& annotations, const Spec* spec, boo
     Parser parser(annotations);
     Wishes w;
     w.selector.name = parser.text("remoteproc.name");
-    if (!w.selector.name) w.selector.compatible = parser.text("remoteproc.compatible");
-    if (!w.selector.name && !w.selector.compatible) w.selector.device = parser.text("remoteproc.device");
+    w.selector.compatible = parser.text("remoteproc.compatible");
+    w.selector.device = parser.text("remoteproc.device");
     if (spec != nullptr && !w.selector.name && !w.selector.compatible && !w.selector.device) {
         const std::string missing =
             "failed to read container specification: invalid container specification: missing "

@@ -69,9 +69,10 @@ std::optional<Device> named_device(const std::string& folder) {
 }
 
 bool is_meant(const Device& device, const Selector& selector) {
-    if (selector.name && device.name == *selector.name) return true;
-    if (selector.compatible && is_compatible(device, *selector.compatible)) return true;
-    if (!selector.device) return false;
+    if (!selector.name && !selector.compatible && !selector.device) return false;
+    if (selector.name && device.name != *selector.name) return false;
+    if (selector.compatible && !is_compatible(device, *selector.compatible)) return false;
+    if (!selector.device) return true;
     const std::string path = clean_path(*selector.device);
     return *selector.device == device.node() || path == device.folder ||
            path == "/sys/class/remoteproc/" + device.node();
@@ -133,8 +134,9 @@ Result<Device> find_device(const SystemPaths& paths, const Selector& selector) {
                              "no remote processor was named and this machine has {}, available remote processors: {}",
                              devices.size(), available);
     if (selector.name) wanted = *selector.name;
-    if (selector.compatible) wanted = "compatible with " + *selector.compatible;
-    if (selector.device) wanted = *selector.device;
+    if (selector.compatible)
+        wanted += (wanted.empty() ? "compatible with " : ", compatible with ") + *selector.compatible;
+    if (selector.device) wanted += (wanted.empty() ? "" : ", at ") + *selector.device;
     return host::failure(ErrorCode::NotFound, "remote processor {} does not exist, available remote processors: {}",
                          printable(wanted), available);
 }

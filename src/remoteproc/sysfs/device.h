@@ -61,7 +61,7 @@ struct Device {
 /// All devices, by the name of their folder; entries whose `name` cannot be read are left out.
 [[nodiscard]] Result<std::vector<Device>> list_devices(const SystemPaths& paths);
 
-/// How a container names its core; exactly one is set.
+/// How a container names its core: by at least one; where several are set, a device must fit all of them.
 struct Selector {
     std::optional<std::string> name;        ///< `name` of the device, byte for byte
     std::optional<std::string> compatible;  ///< one of its device-tree node's `compatible`

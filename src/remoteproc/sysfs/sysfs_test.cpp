@@ -72,6 +72,11 @@ TEST_F(System, AProcessorIsFoundByNameCompatibleOrDevice) {
     EXPECT_EQ(node(by_device("/sys/class/remoteproc/remoteproc0")), "remoteproc0");
     EXPECT_EQ(node(by_name("x")), "remote processor x does not exist, available remote processors: imx-rproc, dsp");
     EXPECT_THAT(node(the_only()), HasSubstr("this machine has 2"));
+    Selector both = by_name("dsp");
+    both.compatible = "vendor,dsp";
+    EXPECT_EQ(node(both), "remoteproc1");
+    both.device = "remoteproc0";
+    EXPECT_THAT(node(both), HasSubstr("remote processor dsp, compatible with vendor,dsp, at remoteproc0 does not exist"));
     EXPECT_THAT(node(by_name("a\nb")), HasSubstr("remote processor a\\x0ab does not exist"));
 }
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 import kernel_double
@@ -214,6 +215,129 @@ def allowed(w):
         LIBC.umount2(folder.encode(), 2)
         if not there:
             os.rmdir(folder)
+
+
+def damage(how, path):
+    if how == "gone":
+        os.unlink(path)
+    elif how == "folder":
+        os.unlink(path)
+        os.mkdir(path)
+    elif how == "link":
+        os.unlink(path)
+        os.symlink("/etc/hostname", path)
+    else:
+        with open(path, "w") as file:
+            file.write({"empty": "", "cut": '{"ociVersion": "1.3', "foreign": "{}"}[how])
+
+
+@scenario("D1", "a container whose state.json is lost or damaged can still be named and ended")
+def damaged(w):
+    for number, how in enumerate(("gone", "folder", "link", "empty", "cut", "foreign")):
+        c = w.running()
+        pid, folder = w.state(c)["pid"], f"{NEEDS_ROOT_FILES}/{c}"
+        damage(how, folder + "/state.json")
+        assert w.ok("list", "-q").out == c + "\n" and w.state(c)["pid"] == pid and w.status(c) == "running", how
+        d = w.create()
+        w.fails(f"busy: used by container {c}", "start", d)
+        w.ok("delete", d)
+        if number % 3 == 0:
+            os.kill(pid, signal.SIGKILL)
+            w.offline()
+            w.no_processes()
+            assert f"removed container {c}, which was damaged" in w.ok("gc").out, how
+        if number % 3 == 1:
+            w.fails("cannot delete running container", "delete", c)
+        if number % 3 == 2:  # what only the core's record knows
+            os.unlink(folder + "/details.json")
+            assert w.status(c) == "running"
+        w.ok("delete", "--force", c)
+        w.offline()
+        w.no_processes()
+        assert w.stored() == [] and not os.path.exists(folder), how
+    # nothing at all that says what it was: the name is free again
+    os.makedirs(f"{NEEDS_ROOT_FILES}/z1/state.json")
+    w.ok("delete", "--force", "z1")
+    assert not os.path.exists(f"{NEEDS_ROOT_FILES}/z1")
+    # a create over remnants of which the state was taken away
+    c = w.running()
+    os.unlink(f"{NEEDS_ROOT_FILES}/{c}/state.json")
+    w.ok("create", "--bundle", w.bundle(), c)
+    assert w.status(c) == "created" and w.board.state() == "offline"
+    w.ok("start", c)
+    assert w.status(c) == "running"
+
+
+@scenario("D2", "the state's folder is gone while the core runs: gc ends the process, and until then busy says so")
+def folder_gone(w):
+    c = w.running()
+    pid = w.state(c)["pid"]
+    shutil.rmtree(f"{NEEDS_ROOT_FILES}/{c}")
+    d = w.create()
+    w.fails(f"busy: used by container {c} (its folder {NEEDS_ROOT_FILES}/{c} is gone; `remoteproc-runtime gc` ends its process {pid})",
+            "start", d)
+    assert f"ended process {pid} of container {c}" in w.ok("gc").out
+    w.offline()
+    assert w.stored() == []
+    w.ok("start", d)
+    assert w.status(d) == "running"
+
+
+def as_user(uid):
+    """Arguments for a call as that user, who may write to the core."""
+    for file in ("state", "firmware"):
+        os.chmod(f"/sys/class/remoteproc/remoteproc0/{file}", 0o666)
+    with open("/sys/module/firmware_class/parameters/path", "w") as file:
+        file.write("/run/custom")
+    for folder, mode in (("/run/custom", 0o1777), (f"/run/user{uid}", 0o755)):
+        os.makedirs(folder, exist_ok=True)
+        os.chmod(folder, mode)
+    os.chown(f"/run/user{uid}", uid, uid)
+    return {"env": {"XDG_RUNTIME_DIR": f"/run/user{uid}", "PATH": "/usr/bin:/bin"}, "user": uid}
+
+
+@scenario("U1", "a user and root start on one core at the same moment: never do both have it")
+def users(w):
+    user, both_failed = as_user(1000), 0
+    for number in range(12):
+        names = ("r", "u")
+        w.ok("create", "--bundle", w.bundle(), "r")
+        w.ok("create", "--bundle", w.bundle(), "u", **user)
+        results = {}
+        threads = [threading.Thread(target=lambda n=n, o=o: results.__setitem__(n, w.call("start", n, **o)))
+                   for n, o in zip(names, ({}, user))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        won = [name for name in names if results[name].code == 0]
+        assert len(won) < 2, "both have it"
+        both_failed += not won
+        assert w.board.state() == ("running" if won else "offline"), (won, w.board.state(), results["r"].err, results["u"].err)
+        for name in set(names) - set(won):
+            assert "already running" in results[name].err, results[name].err
+        w.ok("delete", "--force", "r")
+        w.ok("delete", "--force", "u", **user)
+        w.offline()
+    assert both_failed < 12, "nobody ever had it"
+
+
+@scenario("U2", "a core that another user's container has is busy, not ownerless; a user needs no home")
+def other_user(w):
+    user = as_user(65534)  # nobody's home does not exist
+    w.ok("create", "--bundle", w.bundle(), "u", **user)
+    w.ok("start", "u", **user)
+    pid = json.loads(w.ok("state", "u", **user).out)["pid"]
+    c = w.create()
+    w.fails(f"remote processor is already running: busy: used by process {pid} of user 65534", "start", c)
+    w.ok("kill", "u", **user)
+    w.ok("delete", "u", **user)
+    assert os.listdir("/run/custom") == []
+    w.ok("start", c)
+    w.ok("create", "--bundle", w.bundle(), "v", **user)
+    w.fails(f"busy: used by container {c} of user 0", "start", "v", **user)
+    assert w.board.state() == "running"
+    w.ok("delete", "--force", "v", **user)
 
 
 def pairs(w, peer):

@@ -118,9 +118,41 @@ exec chroot root env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
     check.equal(said.get("left"), "", "files left after a purge")
 
 
+def no_paths(debs):
+    """A program that carries the folder in which it was built is another one elsewhere."""
+    with tempfile.TemporaryDirectory() as folder:
+        for deb in debs:
+            run("dpkg-deb", "-x", deb, folder)
+        for path in sorted(pathlib.Path(folder).rglob("*")):
+            if not path.is_file() or path.is_symlink():
+                continue
+            data = path.read_bytes()
+            found = [words.decode() for words in (str(SOURCE).encode(), b"../src/") if words in data]
+            check.equal(found, [], f"paths of the source in {path.name}")
+
+
 def fields(deb):
     out = run("dpkg-deb", "-f", deb).stdout
     return dict(line.split(": ", 1) for line in out.splitlines() if ": " in line and not line.startswith(" "))
+
+
+def project(debs):
+    """The classifier's project, where it was assembled: topo clones it from where the package puts it, with all that it deploys."""
+    with tempfile.TemporaryDirectory() as folder:
+        for deb in debs:
+            run("dpkg-deb", "-x", deb, folder)
+        there, copy = pathlib.Path(folder) / "usr/share/talpa/projects/imx93-npu-classifier", pathlib.Path(folder) / "copy"
+        if not there.exists():
+            print("no project was assembled (scripts/demo.sh --assemble): the package goes without")
+            return
+        done = run(pathlib.Path(folder) / "usr/bin/topo", "clone", f"dir:{there}", copy)
+        check.equal(done.returncode, 0, f"topo clone: {done.stdout}")
+        names = {str(p.relative_to(copy)) for p in copy.rglob("*") if p.is_file()}
+        built = ["amd64"] + ["arm64"] * (SOURCE / "build/arm64/bin/talpa-webapp").exists()
+        wanted = {f"webapp/artifacts/{a}/talpa-webapp" for a in built} | {"webapp/artifacts/imagenet_classes.txt", "runner/artifacts/executorch_runner_cm33.elf"}
+        check.equal(wanted - names, set(), "what a deployment takes")
+        check.that(any(n.startswith("webapp/artifacts/") and n.endswith(".pte") for n in names), f"a program: {sorted(names)}")
+        check.equal(run("diff", "-r", there, copy).stdout, "", "the copy")
 
 
 def manuals(debs):
@@ -233,6 +265,8 @@ def main():
         check.that("openssh-client" in depends["topo"] and "libyaml-0-2" in depends["topo"], f"Depends of topo: {depends['topo']}")
         check.that("remoteproc-runtime" in depends["talpa-board"], f"Depends of talpa-board: {depends['talpa-board']}")
         check.equal(depends["remoteproc-runtime"], "", "remoteproc-runtime is static")
+        no_paths(debs)
+        project(debs)
         manuals(debs)
         in_scratch_root(debs)
         boots_from_bundle(debs)

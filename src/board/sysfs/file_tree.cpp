@@ -1,7 +1,5 @@
 #include "board/sysfs/file_tree.h"
 
-#include <cassert>
-
 namespace talpa::board {
 namespace {
 
@@ -24,9 +22,7 @@ FolderNode& FileTree::folder(std::string_view path) {
         auto found = at->children.find(name);
         if (found == at->children.end())
             found = at->children.emplace(std::string(name), Node{std::make_shared<FolderNode>()}).first;
-        const auto* const below = std::get_if<std::shared_ptr<FolderNode>>(&found->second.is);
-        assert(below != nullptr);
-        at = *below;
+        at = std::get<std::shared_ptr<FolderNode>>(found->second.is);
     }
     return *at;
 }

@@ -18,6 +18,12 @@ TREE = """/dts-v1/;
         ethosu_region@A8000000 { compatible = "shared-dma-pool"; reg = <0 0xa8000000 0 0x8000000>; reusable; };
     };
     chosen { bootargs = "clk-imx93.mcore_booted"; };
+    remoteproc-cm33 { compatible = "fsl,imx93-cm33"; status = "disabled"; };
+    soc@0 {
+        #address-cells = <1>; #size-cells = <1>; ranges;
+        mailbox@44230000 { reg = <0x44230000 0x10000>; #mbox-cells = <2>; status = "disabled"; };
+        power-domain@44461800 { reg = <0x44461800 0x400>; #power-domain-cells = <0>; };
+    };
 };
 """
 
@@ -103,14 +109,16 @@ def check_doctor(check, board, folder):
     subprocess.run(["nsenter", "-t", board.pid, "--mount", "/bin/sh", "-c", "cat > /run/media/boot/imx93-11x11-frdm.dtb"], stdin=open(folder / "tree.dtb", "rb"), check=True)
     ran = topo("doctor", "--target", TARGET)
     check.equal(ran.returncode, 1, f"doctor finds it: {ran.stdout}{ran.stderr}")
-    for part in ("must reserve model@c0000000 (4 MiB)", "must reserve ethosu_region@A8000000", "must add iomem=relaxed", "+\t\tmodel@c0000000 {"):
+    for part in ("must reserve model@c0000000 (4 MiB)", "must reserve ethosu_region@A8000000", "must add iomem=relaxed", "+\t\tmodel@c0000000 {",
+                 "must give /remoteproc-cm33 a power domain", "must reserve the memory of RPMsg", "must connect /remoteproc-cm33 to its mailbox", "+\t\tvdevbuffer@a4020000 {"):
         check.has(ran.stdout, part, "doctor")
     check.equal(board.run("ls /run/media/boot").stdout, "imx93-11x11-frdm.dtb\n", "and changes nothing unasked")
     ran = topo("doctor", "--target", TARGET, "--fix", "--yes")
     check.has(ran.stdout, "Reboot the board", f"doctor --fix: {ran.stderr}")
     check.equal(len(board.run("ls /run/media/boot").stdout.split()), 2, "the old tree is kept")
     tree = board.run("dtc -q -I dtb -O dts /run/media/boot/imx93-11x11-frdm.dtb").stdout
-    for part in ("model@c0000000", "reg = <0x00 0xc0000000 0x00 0x400000>", "no-map", 'bootargs = "clk-imx93.mcore_booted iomem=relaxed"'):
+    for part in ("model@c0000000", "reg = <0x00 0xc0000000 0x00 0x400000>", "no-map", 'bootargs = "clk-imx93.mcore_booted iomem=relaxed"',
+                 "vdev0vring0@a4000000", "rsc-table@2021e000", "power-domains = <", 'mbox-names = "tx\\0rx\\0rxdb"'):
         check.has(tree, part, "the patched tree")
     check.that("reusable" not in tree, "the NPU's region is not reusable")
     ran = topo("doctor", "--target", TARGET)

@@ -108,17 +108,22 @@ class Doctor {
         TRY_ASSIGN(const auto changes, missing_in_tree(old_tree));
         if (changes.empty()) return 0;
         print(fmt::format("Device tree {}:", printable(path, LineEnds::Replace)));
-        for (const TreeChange& change : changes) print("  must " + change.what);
+        int by_hand = 0;
+        for (const TreeChange& change : changes) {
+            print(printable((change.words.empty() ? "  it " : "  must ") + change.what, LineEnds::Replace));
+            by_hand += change.words.empty() ? 1 : 0;
+        }
+        if (by_hand == static_cast<int>(changes.size())) return by_hand;
         TRY(host::write_text(new_tree, bytes));
         TRY(patch_tree(new_tree, changes));
         TRY_ASSIGN(const std::string difference, tree_difference(old_tree, new_tree));
         print(printable(difference));
-        if (!agreed("Replace the device tree? The old one is kept beside it")) return 1;
+        if (!agreed("Replace the device tree? The old one is kept beside it")) return by_hand + 1;
         TRY_ASSIGN(const std::string patched, host::read_text(new_tree));
         TRY_ASSIGN(const std::string backup, write_tree(target, path, patched));
         print(fmt::format("Replaced; the old one is {}. Reboot the board for it to count.",
                           printable(backup, LineEnds::Replace)));
-        return 0;
+        return by_hand;
     }
 
     bool yes_, fix_;

@@ -1,7 +1,10 @@
 #include "topo/target/device_tree.h"
 
+#include <algorithm>
+
 #include "base/host/sha256.h"
 #include "topo/system/text.h"
+#include "topo/target/device_tree_rpmsg.h"
 
 namespace talpa::topo {
 namespace {
@@ -59,6 +62,7 @@ host::Result<std::vector<TreeChange>> missing_in_tree(const std::filesystem::pat
     TRY_ASSIGN(const std::string address_cells, property(dtb, "u", "/reserved-memory", "#address-cells"));
     TRY_ASSIGN(const std::string size_cells, property(dtb, "u", "/reserved-memory", "#size-cells"));
     const int address_count = address_cells == "1" ? 1 : 2, size_count = size_cells == "1" ? 1 : 2;
+    TRY_ASSIGN(const TreeText source, TreeText::read(dtb));
     for (const Region& region : kRegions) {
         const std::string node = region.node;
         TRY_ASSIGN(const bool there, has_node(dtb, node));
@@ -77,6 +81,10 @@ host::Result<std::vector<TreeChange>> missing_in_tree(const std::filesystem::pat
             reusable = reusable || line == "reusable";
         }
         if (old_reg == joined(reg, " ") && no_map && !reusable) continue;
+        if (const std::string other = overlapping_region(source, node, region.address, region.size); !other.empty())
+            return std::unexpected(host::Error(
+                ErrorCode::NotSupported, fmt::format("{} of the tree lies where {} must be", other, node),
+                "boot another tree: of an EVK imx93-11x11-evk.dtb, not the one for RPMsg audio"));
         TreeChange change{.what = std::string("reserve ") + region.name, .words = {}};
         if (!there) change.words.push_back({"-c", "@", node});
         if (region.shared_pool) change.words.push_back({"-t", "s", "@", node, "compatible", "shared-dma-pool"});
@@ -96,6 +104,8 @@ host::Result<std::vector<TreeChange>> missing_in_tree(const std::filesystem::pat
             {"-t", "s", "@", "/chosen", "bootargs", std::string(trimmed(arguments + " iomem=relaxed"))});
         changes.push_back(std::move(change));
     }
+    TRY_ASSIGN(std::vector<TreeChange> core, missing_for_rpmsg(source));
+    for (TreeChange& change : core) changes.push_back(std::move(change));
     return changes;
 }
 
@@ -110,7 +120,9 @@ host::Result<void> patch_tree(const std::filesystem::path& dtb, const std::vecto
                                      printable(trimmed(outcome.err), LineEnds::Replace));
         }
     TRY_ASSIGN(const auto left, missing_in_tree(dtb));
-    if (!left.empty()) return host::failure(ErrorCode::Internal, "the patched tree still lacks: {}", left.front().what);
+    for (const TreeChange& change : left)
+        if (!change.words.empty())
+            return host::failure(ErrorCode::Internal, "the patched tree must still {}", change.what);
     return {};
 }
 

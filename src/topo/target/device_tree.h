@@ -12,13 +12,14 @@ namespace talpa::topo {
 
 struct TreeChange {
     std::string what;                             ///< "reserve model@c0000000 (4 MiB)"
-    std::vector<std::vector<std::string>> words;  ///< calls of fdtput, without the file
+    std::vector<std::vector<std::string>> words;  ///< calls of fdtput, without the file; none: it is left to people
 };
 
-/// What must change in this .dtb; empty if nothing. Errors: no dtc tools, no device tree.
+/// What must change in this .dtb, the Cortex-M33's own nodes included (device_tree_rpmsg.h); empty if nothing. Errors:
+/// no dtc tools, no device tree, another region lies where one of ours must be.
 [[nodiscard]] host::Result<std::vector<TreeChange>> missing_in_tree(const std::filesystem::path& dtb);
 
-/// Applies them to the file.
+/// Applies them to the file and looks whether all is there then.
 [[nodiscard]] host::Result<void> patch_tree(const std::filesystem::path& dtb, const std::vector<TreeChange>& changes);
 
 /// A unified difference of the two trees in source form.

@@ -44,6 +44,21 @@ def check_install(check, board, folder):
     ran = topo("install", "remoteproc-runtime", "--target", TARGET, "--from", tar, "--json")
     check.equal(json.loads(ran.stdout)[0], {"path": "/usr/local/bin", "on_path": True, "binary": "remoteproc-runtime"}, "again, over the one that is there")
     board.run("rm /usr/local/bin/*remoteproc*")
+    # A package's files stay as they are: what comes before them on PATH is written.
+    board.run("mkdir -p /run/package/bin; cp /bin/true /run/package/bin/remoteproc-runtime; "
+              "printf '#!/bin/sh\\n[ \"$2\" = /run/package/bin/remoteproc-runtime ] && echo \"board-runtime: $2\"\\n' > /usr/local/bin/dpkg-query; chmod 755 /usr/local/bin/dpkg-query; "
+              "echo 'PATH=$PATH:/run/package/bin' > /root/.profile")
+    before = board.run("cksum /run/package/bin/remoteproc-runtime").stdout
+    ran = topo("install", "remoteproc-runtime", "--target", TARGET, "--from", tar)
+    check.equal((ran.returncode, ran.stdout.count("to /usr/local/bin")), (0, 2), f"beside a package's: {ran.stdout}{ran.stderr}")
+    check.has(ran.stderr, "/run/package/bin/remoteproc-runtime belongs to the package board-runtime and stays as it is", "beside a package's")
+    check.equal(board.run("cksum /run/package/bin/remoteproc-runtime").stdout, before, "the package's file")
+    board.run("rm /usr/local/bin/*remoteproc*; echo 'PATH=/run/package/bin:$PATH' > /root/.profile")
+    ran = topo("install", "remoteproc-runtime", "--target", TARGET, "--from", tar)
+    check.that(ran.returncode == 1 and "belongs to the package board-runtime, and /usr/local/bin does not come before it" in ran.stderr and "apt-get remove board-runtime" in ran.stderr,
+               f"behind a package's: {ran.stdout}{ran.stderr}")
+    check.equal((board.run("cksum /run/package/bin/remoteproc-runtime").stdout, board.run("ls /usr/local/bin").stdout.count("remoteproc")), (before, 0), "nothing was written")
+    board.run("rm /usr/local/bin/dpkg-query /root/.profile; rm -r /run/package")
     # Where the system folders cannot be written it is the home folder (the original takes the refusal for one of ssh's).
     board.run("useradd -m -s /bin/sh guest; mkdir -p -m 700 ~guest/.ssh; cp /root/.ssh/authorized_keys ~guest/.ssh/; rm -f ~guest/.profile ~guest/.bash*; chown -R guest: ~guest; usermod -p '*' guest")
     ran = topo("install", "remoteproc-runtime", "--target", f"guest@127.0.0.1:{PORT}", "--from", tar)

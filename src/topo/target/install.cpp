@@ -24,6 +24,8 @@ namespace fs = std::filesystem;
 constexpr const char* kServer = "https://artifacts.tools.arm.com/remoteproc-runtime/";
 constexpr std::array<const char*, 2> kBinaries = {"remoteproc-runtime", "containerd-shim-remoteproc-v1"};
 constexpr Milliseconds kDownload(120'000);
+constexpr const char* kLocal = "/usr/local/bin";  // the administrator's, where no package puts files
+constexpr int kOwned = 77;                        // of put()'s script: the file there is a package's
 
 std::optional<std::array<int, 3>> version_numbers(std::string_view text) {
     std::array<int, 3> n{};
@@ -49,11 +51,26 @@ std::string architecture_of(std::string_view machine) {
 struct Facts {
     std::string architecture, home, path;
     std::map<std::string, std::string> present;  // binary -> folder
+    std::map<std::string, std::string> package;  // binary -> the package that put it there
 };
+
+// The package that owns a file, by the system's own tool; nothing if none does. A path through a linked folder
+// (/bin of a merged /usr) is known to dpkg by its real name only.
+std::string owner_script(const std::string& path) {
+    return fmt::format(
+        "p={}; [ -n \"$p\" ] || exit 1; r=$(readlink -f \"$p\" 2>/dev/null || echo \"$p\"); for f in \"$p\" \"$r\"; do "
+        "if command -v dpkg-query >/dev/null 2>&1; then o=$(dpkg-query -S \"$f\" 2>/dev/null | head -n 1 | cut -d: -f1) && "
+        "[ -n \"$o\" ] && {{ echo \"$o\"; exit 0; }}; fi; "
+        "if command -v rpm >/dev/null 2>&1; then rpm -qf --qf '%{{NAME}}\\n' \"$f\" 2>/dev/null && exit 0; fi; done; exit 1",
+        path);
+}
 
 host::Result<Facts> ask(const Target& target) {
     std::vector<ProbeCheck> checks = {{"machine", "uname -m"}, {"home", "echo \"$HOME\""}, {"path", "echo \"$PATH\""}};
-    for (const char* name : kBinaries) checks.push_back({name, fmt::format("command -v {}", name)});
+    for (const char* name : kBinaries) {
+        checks.push_back({name, fmt::format("command -v {}", name)});
+        checks.push_back({std::string(name) + "-package", owner_script(fmt::format("$(command -v {})", name))});
+    }
     TRY_ASSIGN(const ProbeAnswers answers, probe(target, checks, Milliseconds(40'000)));
     const auto text = [&](const char* name) {
         const auto it = answers.find(name);
@@ -66,8 +83,11 @@ host::Result<Facts> ask(const Target& target) {
     if (facts.architecture.empty())
         return host::failure(ErrorCode::AccessFailed, "the target does not say what machine it is (uname -m)");
     for (const char* name : kBinaries)
-        if (const std::string path = text(name); path.starts_with('/'))
+        if (const std::string path = text(name); path.starts_with('/')) {
             facts.present[name] = fs::path(path).parent_path().string();
+            const std::string owner = text((std::string(name) + "-package").c_str());
+            if (!owner.empty()) facts.package[name] = lines_of(owner).front();
+        }
     return facts;
 }
 
@@ -84,16 +104,36 @@ host::Result<fs::path> fetch(const std::string& architecture, const fs::path& fo
 
 enum class Put { Done, Refused };
 
+// A file of a package is not ours to replace: its next update would put the old one back, or stop at ours. A folder
+// before it on PATH serves as well.
+host::Result<void> check_owned(const Facts& facts, const std::string& binary, const std::vector<std::string>& path) {
+    const std::string& folder = facts.present.at(binary);
+    const std::string& package = facts.package.at(binary);
+    const auto ours = std::find(path.begin(), path.end(), kLocal), theirs = std::find(path.begin(), path.end(), folder);
+    if (ours != path.end() && ours < theirs) {
+        warn(fmt::format("{}/{} belongs to the package {} and stays as it is; {} comes before it on PATH", folder, binary,
+                         printable(package, LineEnds::Replace), kLocal));
+        return {};
+    }
+    return std::unexpected(
+        host::Error(ErrorCode::AccessFailed,
+                    fmt::format("{}/{} belongs to the package {}, and {} does not come before it on PATH", folder, binary,
+                                printable(package, LineEnds::Replace), kLocal),
+                    fmt::format("remove the package on the target (apt-get remove {})", shell_quoted(package))));
+}
+
 host::Result<Put> put(const Target& target, const std::string& folder, const Binary& binary) {
     // A temporary name and a rename: a binary that runs can be replaced, and nobody sees half of one.
     const std::string script = fmt::format(
-        "d={}; n={}; mkdir -p \"$d\" && t=\"$d/.$n.topo-new\" && cat > \"$t\" && chmod 0755 \"$t\" && mv -f \"$t\" "
+        "d={}; n={}; if [ -e \"$d/$n\" ] && ({}) >/dev/null; then exit {}; fi; mkdir -p \"$d\" && "
+        "t=\"$d/.$n.topo-new\" && cat > \"$t\" && chmod 0755 \"$t\" && mv -f \"$t\" "
         "\"$d/$n\" || {{ s=$?; rm -f \"$t\"; exit $s; }}",
-        shell_quoted(folder), shell_quoted(binary.name));
+        shell_quoted(folder), shell_quoted(binary.name), owner_script("$d/$n"), kOwned);
     Command command = target.shell(script);
     command.input = binary.bytes;
     TRY_ASSIGN(const Outcome outcome, capture(command));
     if (outcome.ok()) return Put::Done;
+    if (outcome.status == kOwned) return Put::Refused;
     const std::string said = lower(outcome.err);
     // Only what the target's own shell says counts here; ssh's failures have status 255.
     const bool refused = outcome.status != 255 && (said.find("permission denied") != std::string::npos ||
@@ -216,13 +256,24 @@ host::Result<std::vector<Installed>> install_runtime(const Target& target, const
             return host::failure(ErrorCode::NotSupported, "{} of {} is for {}, the target is {}", binary.name,
                                  archive.string(), architecture, facts.architecture);
     }
-    const std::vector<std::string> candidates = {"/usr/local/bin", "/usr/bin", facts.home + "/bin"};
+    const std::vector<std::string> candidates = {kLocal, "/usr/bin", facts.home + "/bin"};
     const std::vector<std::string> path = split(facts.path, ":");
     std::vector<Installed> installed;
     std::size_t candidate = 0;
+    for (const Binary& binary : binaries)  // all of them before the first is written
+        if (facts.package.contains(binary.name)) TRY(check_owned(facts, binary.name, path));
     for (const Binary& binary : binaries) {
         std::string folder;
-        if (const auto there = facts.present.find(binary.name); there != facts.present.end()) {
+        if (facts.package.contains(binary.name)) {
+            folder = kLocal;
+            TRY_ASSIGN(const Put result, put(target, folder, binary));
+            if (result == Put::Refused)
+                return std::unexpected(host::Error(
+                    ErrorCode::AccessFailed,
+                    fmt::format("{} in {} belongs to the package {}, and {} cannot be written", binary.name,
+                                facts.present.at(binary.name), printable(facts.package.at(binary.name)), kLocal),
+                    "install as root"));
+        } else if (const auto there = facts.present.find(binary.name); there != facts.present.end()) {
             folder = there->second;
             TRY_ASSIGN(const Put result, put(target, folder, binary));
             if (result == Put::Refused)

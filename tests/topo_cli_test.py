@@ -40,10 +40,19 @@ def check_usage(check):
             (("completion", "csh"), 2, "no completion for"), (("clone", "ftp:x"), 2, "unsupported source type: ftp"), (("clone", "x"), 2, "invalid source format: x"),
             (("deploy", "-t", "h", "-f", str(SAMPLES / "valid/01-minimal.yaml"), "-p", "x"), 2, 'invalid port "x": must be a number'),
             (("deploy", "-t", "h", "-f", str(SAMPLES / "valid/01-minimal.yaml"), "-p", "70000"), 2, "between 1 and 65535"),
-            (("deploy", "-t", "h", "-f", str(SAMPLES / "valid/01-minimal.yaml"), "--engine", "lxc"), 2, "must be docker or podman")):
+            (("deploy", "-t", "h", "-f", str(SAMPLES / "valid/01-minimal.yaml"), "--engine", "lxc"), 2, "must be docker or podman"),
+            # Flags may stand before their command (-v is then the command's), "--" ends them, and the hint is for what was meant.
+            (("-v", "ps"), 2, "target not specified"), (("-q", "ps"), 2, "target not specified"), (("-t", "a b", "ps"), 2, "invalid target"),
+            (("--target", "a b", "-v", "ps"), 2, "invalid target"), (("-o", "ps"), 2, 'invalid output format "ps"'), (("-o", "yaml"), 2, 'invalid output format "yaml"'),
+            (("ps", "--", "x"), 2, "accepts 0 arg(s), received 1"), (("depoly",), 2, "did you mean topo deploy?"), (("health", "--nope"), 2, "topo health --help"),
+            (("new", ""), 2, "a path for the project is needed"), (("clone", "dir:/", "--", "-dash", "A=1"), 1, "-dash is inside source directory")):
         ran = topo(*words, env={"TOPO_TARGET": ""}, cwd="/")
         check.equal(ran.returncode, status, f"status of topo {' '.join(words)}: {ran.stderr}")
         check.has(ran.stderr, part, f"topo {' '.join(words)}")
+    for words in (("--help",), ("--version",), ("deploy", "--help"), ("man",)):
+        with open("/dev/full", "w") as full:
+            check.equal(subprocess.run([str(TOPO), *words], stdout=full, stderr=subprocess.PIPE).returncode, 1, f"a full disk is noticed: {words}")
+    check.has(topo("-h", "deploy").stdout, "Build a project and start it", "-h before its command")
     check.equal(topo("upgrade", env={"TOPO_DISABLE_SELF_UPGRADE": "yes"}).returncode, 2, "upgrade is switched off")
     for words in (("-o", "json", "nope"), ("nope", "--json"), ("health", "--nope", "--output=JSON")):
         record = json.loads(topo(*words).stderr)
@@ -81,6 +90,13 @@ def check_clone(check, folder):
     check.has(ran.stderr, "directory copy already exists", "a folder that is there")
     check.that((copy / "compose.yaml").exists(), "and it stays")
     check.has(topo("clone", f"dir:{source}", source / "inside", cwd=folder).stderr, "is inside source directory", "into itself")
+    for words, where in ((("dir:.", "k"), source), ((f"dir:{source}", "k"), source), (("dir:..", "k"), source / "sub"), (("dir:.", "./a/b"), source)):
+        where.mkdir(exist_ok=True)
+        ran = topo("clone", *words, "SENSOR_MODEL=A", cwd=where)
+        check.that(ran.returncode == 1 and "is inside source directory" in ran.stderr and not (where / "k").exists(), f"into itself: {words}: {ran.stderr[:300]}")
+    os.mkfifo(source / "pipe")
+    check.has(topo("clone", f"dir:{source}", "piped", "SENSOR_MODEL=A", cwd=folder).stderr, "pipe is no file or folder and was not copied", "a pipe")
+    (source / "pipe").unlink()
     before = (copy / "compose.yaml").stat()
     check.equal(topo("configure", "SENSOR_MODEL=TMP117", cwd=copy).returncode, 0, "the same again")
     after = (copy / "compose.yaml").stat()
@@ -101,6 +117,79 @@ def check_clone(check, folder):
         check.equal(topo("clone", "git:--upload-pack=x", "evil", cwd=folder).returncode, 1, "a URL that would be an option")
 
 
+def check_submodules(check, folder):
+    """A stranger's repository with all that git has been hurt by: nothing of it runs, is fetched, or is written outside."""
+    if not shutil.which("git"):
+        return
+    base = folder / "hostile"
+    repo, other, marks = base / "repo", base / "other", base / "marks"
+    for path in (repo, other, marks, base / "template" / "hooks"):
+        path.mkdir(parents=True)
+
+    def git(*words, where=repo, text=None):
+        return subprocess.run(["git", "-C", where, "-c", "user.name=t", "-c", "user.email=t@example.org", *words], check=True, capture_output=True, text=True, input=text).stdout.strip()
+
+    for where in (other, repo):
+        git("init", "-q", "-b", "main", where=where)
+    (other / "secret").write_text("secret")
+    git("add", ".", where=other)
+    git("commit", "-qm", "one", where=other)
+    commit = git("rev-parse", "HEAD", where=other)
+    shutil.copy(SAMPLES / "valid/01-minimal.yaml", repo / "compose.yaml")
+    (repo / ".gitmodules").write_text(f'[submodule "run"]\n\tpath = run\n\turl = ext::sh -c touch% {marks}/ext\n[submodule "files"]\n\tpath = files\n\turl = file://{other}\n'
+                                      f'[submodule "../../out"]\n\tpath = ../out\n\turl = https://example.org/x\n[submodule "dash"]\n\tpath = .git/hooks\n\turl = -u./x\n'
+                                      f'[submodule "shell\x1b[2J"]\n\tpath = fine\n\tupdate = !touch {marks}/update\n')
+    git("add", ".")
+    for name in ("run", "files"):
+        git("update-index", "--add", "--cacheinfo", f"160000,{commit},{name}")
+    git("commit", "-qm", "hostile")
+    head = git("rev-parse", "HEAD")
+    # A user whose own settings are as careless as they can be.
+    hook = base / "template" / "hooks" / "post-checkout"
+    hook.write_text(f"#!/bin/sh\ntouch {marks}/hook\n")
+    hook.chmod(0o755)
+    (base / "config").write_text(f"[submodule]\n\trecurse = true\n[protocol]\n\tallow = always\n[protocol \"ext\"]\n\tallow = always\n[protocol \"file\"]\n\tallow = always\n"
+                                 f"[init]\n\ttemplateDir = {base}/template\n[fetch]\n\trecurseSubmodules = true\n[clone]\n\tdefaultRemoteName = origin\n")
+    env = {"GIT_CONFIG_GLOBAL": str(base / "config"), "GIT_CONFIG_SYSTEM": "/dev/null"}
+    for reference in ("", "#main", f"#{head}"):
+        to = base / "clone"
+        ran = topo("clone", f"git:file://{repo}{reference}", to, cwd=base, env=env)
+        check.equal(ran.returncode, 0, f"a project with submodules {reference}: {ran.stderr}")
+        check.equal(sorted(p.name for p in marks.iterdir()), [], f"nothing of it ran {reference}")
+        check.that(not any((to / name).exists() and any((to / name).iterdir()) for name in ("run", "files")) and not (base / "out").exists(), f"no submodule was fetched {reference}")
+        for part in ("url ext::sh -c touch", f"url file://{other}", "path ../out", "path .git/hooks", "url -u./x", "update !touch"):
+            check.has(ran.stderr, part, "what must not be fetched is named")
+        check.that("\x1b" not in ran.stdout + ran.stderr and "submodule update --init" not in ran.stderr, "and no advice to fetch it")
+        shutil.rmtree(to)
+    # Trees that git's own commands would not make: paths that leave the folder, a .git that is a link, a folder behind a link.
+    outside = base / "outside"
+    outside.mkdir()
+    blob = git("hash-object", "-w", "--stdin", text=str(outside))
+    body = git("hash-object", "-w", "--stdin", text="#!/bin/sh\n")
+    inner = git("mktree", text=f"100755 blob {body}\tfile\n")
+    compose = git("rev-parse", "HEAD:compose.yaml")
+    for name, entries in (("dotgit", f"120000 blob {blob}\t.git\n"), ("dotgit-folder", f"040000 tree {inner}\t.git\n"), ("dotdot", f"040000 tree {inner}\t..\n"),
+                          ("behind-link", f"120000 blob {blob}\ta\n040000 tree {inner}\ta\n"), ("short-name", f"040000 tree {inner}\tgit~1\n")):
+        tree = git("mktree", text=entries + f"100644 blob {compose}\tcompose.yaml\n")
+        git("update-ref", f"refs/heads/{name}", git("commit-tree", "-m", name, tree))
+        ran = topo("clone", f"git:file://{repo}#{name}", "evil-clone", cwd=base, env=env)
+        refused = ran.returncode == 1 and not (base / "evil-clone").exists()
+        if name == "behind-link":  # some gits check one of the two out
+            shutil.rmtree(base / "evil-clone", ignore_errors=True)
+        else:
+            check.that(refused, f"{name} is refused and leaves nothing: {ran.returncode} {ran.stdout}{ran.stderr}")
+        check.that(list(outside.iterdir()) == [] and not (base / "file").exists() and list(marks.iterdir()) == [], f"{name} wrote nothing outside")
+    # A folder whose .git is elsewhere, or whose .gitmodules is a link.
+    local = base / "local"
+    local.mkdir()
+    shutil.copy(repo / "compose.yaml", local / "compose.yaml")
+    (local / ".git").write_text(f"gitdir: {other}/.git\n")
+    os.symlink("/etc/passwd", local / ".gitmodules")
+    ran = topo("clone", f"dir:{local}", "copy", cwd=base)
+    for part in (f".git is a file that names another repository: {other}/.git", ".gitmodules is a link", ".gitmodules is a link that leaves the project"):
+        check.has(ran.stderr, part, "a folder")
+
+
 def check_values(check, folder):
     """What is written is read by another YAML reader as that very text."""
     if yaml is None:
@@ -115,6 +204,32 @@ def check_values(check, folder):
             document = yaml.safe_load(path.read_text())
             args = document["services"]["a"]["build"]["args"]
             check.equal((args["N"], args["M"]), (text, "keep"), f"{quoted} <- {text!r}")
+
+
+def check_odd_files(check, folder):
+    path = folder / "odd.yaml"
+    head = "services:\n  a:\n    platform: linux/arm64\n    build: {context: ., args: {P: old}}\nx-topo:\n  name: n\n  parameters:\n    P: {description: d, required: true}\n"
+    path.write_bytes(b"\xef\xbb\xbf" + head.encode())
+    check.equal(topo("configure", "-f", path, "P=new").returncode, 0, "a byte order mark")
+    check.equal(path.read_bytes(), b"\xef\xbb\xbf" + head.replace("old", "new").encode(), "only the value")
+    check.equal((topo("lint", path).returncode, topo("lint", path).stdout), (0, ""), "and lint finds nothing")
+    broken = "---\nservices:\n  a: {build: {args: {P: old}}}\n...\nx-topo: {name: n, parameters: {P: {description: d}}}\n"
+    path.write_text(broken)
+    ran = topo("configure", "-f", path, "P=new")
+    check.that(ran.returncode == 1 and "invalid YAML" in ran.stderr and path.read_text() == broken, f"what is broken behind the first document: {ran.stderr}")
+    path.write_text("services: {a: {image: i}}\n")
+    ran = topo("configure", "-f", path, "FOO=bar")
+    check.that(ran.returncode == 0 and "the project has no parameters; ignored: FOO=bar" in ran.stderr, f"no parameters: {ran.stderr}")
+    path.write_text(head)
+    ran = subprocess.run([str(TOPO), "configure", "-f", str(path), b"P=\xff"], capture_output=True, text=True)
+    check.that(ran.returncode == 1 and "the value of P is not UTF-8" in ran.stderr, f"a value that is no text: {ran.stderr}")
+    path.write_text(head.replace("P: old", 'P: ""'))
+    fix = next(line for line in topo("lint", path).stdout.splitlines() if "topo configure" in line).split("fix: ")[1]
+    check.equal(fix, f"topo configure -f {path} P=VALUE", "a fix that works from here")
+    if os.geteuid() == 0:
+        os.chown(path, 1234, 2345)
+        topo("configure", "-f", path, "P=mine")
+        check.equal((path.stat().st_uid, path.stat().st_gid), (1234, 2345), "the file stays its owner's")
 
 
 def check_hostile(check, folder):
@@ -220,7 +335,9 @@ def main():
     try:
         check_usage(check)
         check_clone(check, folder)
+        check_submodules(check, folder)
         check_values(check, folder)
+        check_odd_files(check, folder)
         check_hostile(check, folder)
         check_new(check, folder)
         check_projects(check)

@@ -49,14 +49,18 @@ int fail_with(const Failure& failure) {
     return failure.status;
 }
 
+// The status, unless what was to be said could not be.
+int written(int status) {
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+    return fail_with(host::Error(ErrorCode::AccessFailed, "cannot write to standard output"));
+}
+
 int dispatch(const Invocation& invocation) {
     for (const Handler& handler : kHandlers) {
         if (handler.name != invocation.command->name) continue;
         const Done done = handler.run(invocation);
         if (!done) return fail_with(done.error());
-        if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-            return fail_with(host::Error(ErrorCode::AccessFailed, "cannot write to standard output"));
-        return interrupted() ? host::kExitInterrupted : *done;
+        return written(interrupted() ? host::kExitInterrupted : *done);
     }
     return fail_with(host::Error(ErrorCode::NotSupported, "this command is not built in"));
 }
@@ -70,10 +74,10 @@ int run_topo(int argc, const char* const* argv) {
         const auto invocation = parse_command_line(argc, argv);
         if (!invocation)
             return fail_with(
-                {host::Error(ErrorCode::InvalidArgument, invocation.error(), "topo --help"), host::kExitUsage});
+                {host::Error(ErrorCode::InvalidArgument, invocation.error(), usage_hint(argc, argv)), host::kExitUsage});
         if (invocation->answer) {
             print(*invocation->answer);
-            return host::kExitSuccess;
+            return written(host::kExitSuccess);
         }
         set_logging(invocation->logging);
         return dispatch(*invocation);

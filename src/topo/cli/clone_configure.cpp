@@ -1,4 +1,5 @@
 // clone, configure (topo spec, section 7) and lint.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -43,6 +44,16 @@ Prompt terminal_prompt() {
     };
 }
 
+// The file is replaced, not written into: under sudo the new one must not become root's.
+host::Result<void> write_as_its_owner(const std::filesystem::path& path, const std::string& text) {
+    struct stat old{};
+    const bool known = ::stat(path.c_str(), &old) == 0;
+    TRY(host::write_text(path, text));
+    if (known && ::geteuid() == 0 && old.st_uid != 0 && ::chown(path.c_str(), old.st_uid, old.st_gid) != 0)
+        warn(fmt::format("{} belongs to root now", path.string()));
+    return {};
+}
+
 struct Configured {
     Values values;
     bool changed = false;
@@ -56,9 +67,14 @@ host::Result<Configured> configure_file(const std::filesystem::path& path, const
     if (!parsed && parsed.error().code == "compose.empty")
         return host::failure(ErrorCode::InvalidArgument, "failed to decode project: EOF ({} is empty)", file);
     if (!parsed) return std::unexpected(host::Error(parsed.error()).with_context("failed to decode project"));
+    // Documents behind the first are kept as they are, but must be YAML: else what was meant for the first may be lost.
+    if (const auto all = yaml::parse_all(text, file); !all)
+        return std::unexpected(host::Error(all.error()).with_context("failed to decode project"));
     const yaml::NodePtr root = *parsed;
     const auto x_topo = read_x_topo(*root, file);
     if (!x_topo) return std::unexpected(host::Error(x_topo.error()).with_context("failed to decode project"));
+    if (x_topo->parameters.empty() && !words.empty())
+        warn(fmt::format("the project has no parameters; ignored: {}", printable(joined(words, " "), LineEnds::Replace)));
     if (x_topo->deprecated_args) warn("x-topo.args is deprecated; use x-topo.parameters instead");
     TRY_ASSIGN(Configured done, [&]() -> host::Result<Configured> {
         TRY_ASSIGN(Values values, resolve_values(*root, *x_topo, words, at_terminal() ? terminal_prompt() : Prompt{}));
@@ -66,13 +82,16 @@ host::Result<Configured> configure_file(const std::filesystem::path& path, const
     }());
     if (interrupted()) return std::unexpected(interruption());
     if (done.values.empty()) return done;
+    for (const auto& [name, value] : done.values)
+        if (!is_utf8(value))
+            return host::failure(ErrorCode::InvalidArgument, "the value of {} is not UTF-8", name);
     if (root->find("services") == nullptr) {
         info("the project has no services; nothing to configure");
         return done;
     }
     TRY_ASSIGN(const Edited edited, apply_values(std::move(text), file, done.values));
     for (const std::string& one : edited.warnings) warn(one);
-    if (edited.changed) TRY(host::write_text(path, edited.text));
+    if (edited.changed) TRY(write_as_its_owner(path, edited.text));
     done.changed = edited.changed;
     return done;
 }

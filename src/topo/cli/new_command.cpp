@@ -46,6 +46,7 @@ Done run_new(const Invocation& invocation) {
         for (const TemplateKind& k : template_kinds()) there.push_back(k.name);
         return wrong_usage(fmt::format("unknown template \"{}\"; there are: {}", kind, fmt::join(there, ", ")));
     }
+    if (trimmed(invocation.arguments[0]).empty()) return wrong_usage("a path for the project is needed");
     const fs::path folder = invocation.arguments[0];
     const std::string name = normalised_project_name(fs::absolute(folder).lexically_normal().filename().string());
     if (name.empty()) return wrong_usage(fmt::format("\"{}\" gives no project name", invocation.arguments[0]));

@@ -28,6 +28,7 @@ void bind(CLI::App& app, std::span<const FlagRow> rows, std::vector<Bound>& boun
     }
 }
 
+constexpr FlagRow kHelp{"-h,--help", ValueKind::None, "", "Help"};
 const FlagRow kVerbosity[] = {
     {"-q,--quiet", ValueKind::None, "", "Only warnings and errors"},
     {"-v,--verbose", ValueKind::None, "", "Say more"},
@@ -49,7 +50,7 @@ std::string flag_line(const FlagRow& row) {
     std::string left = row.names.starts_with("--") ? "      " : "  " + short_name(row) + ", ";
     left += row.long_name();
     if (row.value != ValueKind::None) left += " " + std::string(row.value_name);
-    if (left.size() < 34) left.resize(34, ' ');
+    left.resize(std::max<std::size_t>(left.size() + 1, 36), ' ');
     return left + " " + std::string(row.help) + "\n";
 }
 
@@ -57,6 +58,44 @@ std::string argument_count(const CommandRow& command, std::size_t count) {
     if (count < static_cast<std::size_t>(command.least) && command.most > command.least)
         return fmt::format("requires at least {} arg(s), only received {}", command.least, count);
     return fmt::format("accepts {} arg(s), received {}", command.most, count);
+}
+
+// Does this word, somewhere on the line, take the next one as its value? Flags may stand in front of the command that
+// they belong to, when it is not known yet which one that is.
+bool takes_next(std::string_view word) {
+    if (!word.starts_with('-') || word.find('=') != std::string_view::npos) return false;
+    const auto matches = [&](const FlagRow& row) {
+        return row.value != ValueKind::None && (word == row.long_name() || word == short_name(row));
+    };
+    if (std::ranges::any_of(global_flags(), matches)) return true;
+    return std::ranges::any_of(command_table(), [&](const CommandRow& row) { return std::ranges::any_of(row.flags, matches); });
+}
+
+// The index of the command's word; 0 if there is none.
+int command_index(int argc, const char* const* argv) {
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        if (word == "--") return 0;
+        if (!word.starts_with('-')) return i;
+        if (takes_next(word)) ++i;
+    }
+    return 0;
+}
+
+// How many letters must be taken, given or changed to make one of the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t above = row[j];
+            row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0U : 1U)});
+            diagonal = above;
+        }
+    }
+    return row.back();
 }
 
 bool self_upgrade_disabled() {
@@ -102,6 +141,19 @@ bool wants_json(int argc, const char* const* argv) {
     return json;
 }
 
+std::string usage_hint(int argc, const char* const* argv) {
+    const int at = command_index(argc, argv);
+    if (at == 0) return "topo --help";
+    const std::string_view word = argv[at];
+    if (const CommandRow* row = find_command(word)) return fmt::format("topo {} --help", row->name);
+    const CommandRow* nearest = nullptr;
+    for (const CommandRow& row : command_table())
+        if (!row.hidden && distance(word, row.name) <= 2 &&
+            (nearest == nullptr || distance(word, row.name) < distance(word, nearest->name)))
+            nearest = &row;
+    return nearest == nullptr ? "topo --help" : fmt::format("did you mean topo {}?", nearest->name);
+}
+
 std::string help_text(const CommandRow* command) {
     std::string out;
     if (command == nullptr) {
@@ -112,7 +164,7 @@ std::string help_text(const CommandRow* command) {
             if (row.hidden || (row.name == "upgrade" && self_upgrade_disabled())) continue;
             out += fmt::format("  {:<12} {}\n", row.name, row.help);
         }
-        out += "\nFlags:\n  -h, --help                         Help\n  -v, --version                      Version\n";
+        out += "\nFlags:\n" + flag_line(kHelp) + flag_line({"-v,--version", ValueKind::None, "", "Version"});
     } else {
         out = fmt::format("{}.\n\nUsage:\n  topo {}{}{} [flags]\n", command->help, command->name,
                           command->arguments.empty() ? "" : " ", command->arguments);
@@ -125,7 +177,7 @@ std::string help_text(const CommandRow* command) {
         for (const FlagRow& row : command->flags)
             if (!row.hidden) out += flag_line(row);
         for (const FlagRow& row : kVerbosity) out += flag_line(row);
-        out += "  -h, --help                         Help\n";
+        out += flag_line(kHelp);
     }
     for (const FlagRow& row : global_flags()) out += flag_line(row);
     if (command == nullptr) out += "\nHelp on a command: topo help COMMAND\n";
@@ -145,13 +197,22 @@ std::expected<Invocation, std::string> parse_command_line(int argc, const char* 
     CLI::App* sub = &app;
     CLI::Option *sub_help = nullptr, *quiet = nullptr, *verbose = nullptr;
     std::vector<std::string> words;
-    for (int i = 1; i < argc && command == nullptr; ++i) {
-        const std::string_view word = argv[i];
-        if (word == "-o" || word == "--output") {
-            ++i;
-            continue;
+    // The command in front, whatever stands before it; what comes behind "--" is no flag.
+    const int at = command_index(argc, argv);
+    std::vector<std::string> rest;
+    std::vector<const char*> line = {argc > 0 ? argv[0] : "topo"};
+    if (at > 0) line.push_back(argv[at]);
+    for (int i = 1; i < argc; ++i) {
+        if (std::string_view(argv[i]) == "--") {
+            rest.assign(argv + i + 1, argv + argc);
+            break;
         }
-        if (word.starts_with('-')) continue;
+        if (i != at) line.push_back(argv[i]);
+    }
+    if (at == 0 && !rest.empty())
+        return std::unexpected(fmt::format("unknown command \"{}\" for \"topo\"", rest.front()));
+    if (at > 0) {
+        const std::string_view word = argv[at];
         command = find_command(word);
         if (command == nullptr || (command->name == "upgrade" && self_upgrade_disabled()))
             return std::unexpected(fmt::format("unknown command \"{}\" for \"topo\"", word));
@@ -165,12 +226,13 @@ std::expected<Invocation, std::string> parse_command_line(int argc, const char* 
         sub->add_option("arguments", words)->expected(0, 1 << 20);
     }
     try {
-        app.parse(argc, argv);
+        app.parse(static_cast<int>(line.size()), line.data());
     } catch (const CLI::ParseError& error) {
         return std::unexpected(sentence(error, app));
     }
     invocation.command = command;
     invocation.arguments = std::move(words);
+    invocation.arguments.insert(invocation.arguments.end(), rest.begin(), rest.end());
     for (const Bound& b : bound)
         if (b.option->count() > 0) {
             std::vector<std::string> values = b.option->results();
@@ -178,6 +240,12 @@ std::expected<Invocation, std::string> parse_command_line(int argc, const char* 
                 for (std::string& v : values) v = v == "true" || truthy(v) ? "true" : "false";
             invocation.flags[std::string(b.row->long_name())] = std::move(values);
         }
+    if (const auto output = invocation.value("--output")) {
+        const std::string form = lower(trimmed(*output));
+        if (form != "json" && form != "plain")
+            return std::unexpected(fmt::format("invalid output format \"{}\": must be plain or json", *output));
+        if (form == "json") invocation.logging.format = Format::Json;
+    }
     if (root_version->count() > 0) {
         invocation.answer = version_text() + "\n";
         return invocation;
@@ -189,12 +257,6 @@ std::expected<Invocation, std::string> parse_command_line(int argc, const char* 
     const std::size_t count = invocation.arguments.size();
     if (count < static_cast<std::size_t>(command->least) || count > static_cast<std::size_t>(command->most))
         return std::unexpected(argument_count(*command, count));
-    if (const auto output = invocation.value("--output")) {
-        const std::string form = lower(trimmed(*output));
-        if (form != "json" && form != "plain")
-            return std::unexpected(fmt::format("invalid output format \"{}\": must be plain or json", *output));
-        if (form == "json") invocation.logging.format = Format::Json;
-    }
     if (invocation.on("--json")) invocation.logging.format = Format::Json;
     if (quiet->count() > 0) invocation.logging.least = Level::Warn;
     if (verbose->count() > 0) invocation.logging.least = Level::Debug;

@@ -35,6 +35,9 @@ struct Invocation {
 /// The error is a sentence for the user: wrong usage.
 [[nodiscard]] std::expected<Invocation, std::string> parse_command_line(int argc, const char* const* argv);
 
+/// What to type after wrong usage: the help of the command that was meant.
+[[nodiscard]] std::string usage_hint(int argc, const char* const* argv);
+
 /// Before anything else is known: is JSON wanted?
 [[nodiscard]] bool wants_json(int argc, const char* const* argv);
 

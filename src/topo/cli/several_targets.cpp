@@ -110,13 +110,13 @@ Done deploy_to_all(const Invocation& invocation, const std::vector<std::string>&
     for (std::thread& thread : threads) thread.join();
     std::size_t width = 6, failed = 0;
     for (const Result& r : results) width = std::max(width, r.target.size());
-    std::string table = fmt::format("\n{:<{}}   Result    Seconds\n", "Target", width), json;
+    std::string table = fmt::format("\n{:<{}}   Result       Seconds\n", "Target", width), json;
     for (const Result& r : results) {
         failed += r.status != 0;
         const std::string word = r.status == 0  ? "ok"
                                  : r.status < 0 ? "not begun"
                                                 : fmt::format("failed ({})", r.status);
-        table += fmt::format("{:<{}}   {:<9} {:.1f}{}\n", r.target, width, word, r.seconds,
+        table += fmt::format("{:<{}}   {:<12} {:.1f}{}\n", r.target, width, word, r.seconds,
                              r.last_error.empty() ? "" : "   " + printable(r.last_error, LineEnds::Replace));
         json += fmt::format("{}{{\"target\":{},\"status\":{},\"seconds\":{:.3f}}}", json.empty() ? "" : ",",
                             json_text(r.target), r.status, r.seconds);

@@ -1,6 +1,7 @@
 #include "topo/project/edit.h"
 
 #include <algorithm>
+#include <map>
 
 #include "topo/system/text.h"
 
@@ -64,7 +65,9 @@ std::string double_quoted(std::string_view value) {
 
 class Editor {
   public:
-    Editor(const std::string& text, const Values& values) : text_(text), values_(values) {}
+    Editor(const std::string& text, const Values& values, const Node& root) : text_(text), values_(values) {
+        collect_aliases(root);
+    }
 
     // First pass: values that stand in build.args themselves.
     std::vector<Change> direct(const Node& root) {
@@ -151,7 +154,10 @@ class Editor {
         if (written.value == value && yaml::type_of(written) == yaml::ScalarType::String) return;
         std::size_t end = written.end;
         while (end > written.begin && std::string_view(" \t\r\n").find(text_[end - 1]) != std::string_view::npos) --end;
-        std::string anchor = written.anchor.empty() ? "" : "&" + written.anchor + " ";
+        // Others that mean this value by its anchor keep the old one: the anchor goes to the first of them.
+        const bool moves = !written.anchor.empty() && aliases_.contains(&written);
+        if (moves) moved_.push_back(&written);
+        std::string anchor = written.anchor.empty() || moves ? "" : "&" + written.anchor + " ";
         const bool block = written.style == yaml::Style::Literal || written.style == yaml::Style::Folded;
         std::string scalar = anchor + yaml_scalar(value, block ? yaml::Style::DoubleQuoted : written.style, in_flow);
         if (end == written.begin) {  // `NAME:` with nothing behind it, or in {NAME}
@@ -223,7 +229,36 @@ class Editor {
         if (!known) changes_.push_back({begin, end, std::move(text)});
     }
 
-    std::vector<Change> take() { return std::move(changes_); }
+    void collect_aliases(const Node& node) {
+        if (node.kind == Kind::Alias) return aliases_[node.target.get()].push_back(&node);
+        for (const NodePtr& item : node.items) collect_aliases(*item);
+        for (const Entry& entry : node.entries) collect_aliases(*entry.value);
+    }
+
+    // The value as it stood, for another place: a block text becomes a quoted one.
+    [[nodiscard]] std::string old_text(const Node& scalar) const {
+        const bool block = scalar.style == yaml::Style::Literal || scalar.style == yaml::Style::Folded;
+        if (block) return yaml_scalar(scalar.value, yaml::Style::DoubleQuoted, true);
+        std::string text = text_.substr(scalar.begin, scalar.end - scalar.begin);
+        const std::string anchor = "&" + scalar.anchor;
+        if (const std::size_t at = text.find(anchor); at != std::string::npos) text.erase(at, anchor.size());
+        text = std::string(trimmed(text));
+        const bool flow_unsafe = scalar.style == yaml::Style::Plain && text.find_first_of(",[]{}") != std::string::npos;
+        return flow_unsafe ? yaml_scalar(scalar.value, yaml::Style::DoubleQuoted, true) : text;
+    }
+
+    std::vector<Change> take() {
+        for (const Node* scalar : moved_)
+            for (const Node* alias : aliases_.at(scalar)) {
+                const bool replaced = std::any_of(changes_.begin(), changes_.end(), [&](const Change& c) {
+                    return c.begin <= alias->begin && alias->end <= c.end && c.begin != c.end;
+                });
+                if (replaced) continue;
+                replace(alias->begin, alias->end, "&" + scalar->anchor + " " + old_text(*scalar));
+                break;
+            }
+        return std::move(changes_);
+    }
 
   public:
     void set_services(const Node& services) {
@@ -235,6 +270,8 @@ class Editor {
     const std::string& text_;
     const Values& values_;
     std::size_t services_begin_ = 0, services_end_ = 0;
+    std::map<const Node*, std::vector<const Node*>> aliases_;  // by what they mean, in the order of the file
+    std::vector<const Node*> moved_;                           // values whose anchor others use
     std::vector<Change> changes_;
 };
 
@@ -284,7 +321,7 @@ host::Result<Edited> apply_values(std::string text, const std::string& file, con
     for (int pass = 0; pass < 2; ++pass) {
         TRY_ASSIGN(const NodePtr root, yaml::parse_first(edited.text, file));
         if (pass == 0) warn_about(*root, values, edited.warnings);
-        Editor editor(edited.text, values);
+        Editor editor(edited.text, values, *root);
         const Node* services = root->find("services");
         if (services == nullptr) break;
         editor.set_services(*services);

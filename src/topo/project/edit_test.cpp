@@ -72,6 +72,27 @@ TEST(Edit, AliasesGetAPrivateCopy) {
               "x: &c [Z=n, YY]\nservices:\n  a:\n    build:\n      args: [\"Z=s, t\", YY]\n");
 }
 
+// What else means the old value by its anchor goes on meaning it.
+TEST(Edit, AnAnchorThatOthersUseMovesToTheFirstOfThem) {
+    EXPECT_EQ(edit("services:\n  a:\n    build:\n      args:\n        P: &x old\n        Q: *x\n    container_name: *x\n",
+                   {{"P", "new"}}),
+              "services:\n  a:\n    build:\n      args:\n        P: new\n        Q: &x old\n    container_name: *x\n");
+    EXPECT_EQ(edit("services: {a: {build: {args: {P: &x 5}}}, b: {build: {args: {P: *x}}}, c: {scale: *x}}\n",
+                   {{"P", "new"}}),
+              "services: {a: {build: {args: {P: new}}}, b: {build: {args: {P: new}}}, c: {scale: &x 5}}\n");
+    EXPECT_EQ(edit("services:\n  a:\n    build:\n      args:\n        P: &x |\n          old\n    command: [*x]\n", {{"P", "new"}}),
+              "services:\n  a:\n    build:\n      args:\n        P: \"new\"\n    command: [&x \"old\\n\"]\n");
+    EXPECT_EQ(edit("services:\n  a:\n    build:\n      args:\n        P: &x a, b\n    command: [*x]\n", {{"P", "new"}}),
+              "services:\n  a:\n    build:\n      args:\n        P: new\n    command: [&x \"a, b\"]\n");
+}
+
+TEST(Edit, AByteOrderMarkStays) {
+    EXPECT_EQ(edit("\xEF\xBB\xBFservices:\n  a: {build: {args: {P: old}}}\n", {{"P", "new"}}),
+              "\xEF\xBB\xBFservices:\n  a: {build: {args: {P: new}}}\n");
+    EXPECT_EQ(edit("\xEF\xBB\xBF# \xC3\xBC\nservices:\n  a: {build: {args: {P: old}}}\n", {{"P", "new"}}),
+              "\xEF\xBB\xBF# \xC3\xBC\nservices:\n  a: {build: {args: {P: new}}}\n");
+}
+
 TEST(Edit, WindowsLineEndsStay) {
     EXPECT_EQ(edit("services:\r\n  a:\r\n    build:\r\n      args:\r\n        N: old\r\n\r\n# c\r\n", {{"N", "new"}}),
               "services:\r\n  a:\r\n    build:\r\n      args:\r\n        N: new\r\n\r\n# c\r\n");

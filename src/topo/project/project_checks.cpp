@@ -26,7 +26,9 @@ void check_parameters(const yaml::Node& root, const std::string& file, const XTo
         } else if (parameter.required && std::find(current.begin(), current.end(), "") != current.end()) {
             findings.push_back({"parameter.missing", Severity::Warning, file, parameter.mark,
                                 fmt::format("parameter {} is required and has no value yet", parameter.name),
-                                fmt::format("topo configure {}=VALUE", parameter.name)});
+                                fmt::format("topo configure {}{}=VALUE",
+                                            file == "compose.yaml" ? "" : "-f " + shell_quoted(file) + " ",
+                                            parameter.name)});
         }
     }
 }

@@ -1,5 +1,9 @@
 #include "topo/project/source.h"
 
+#include <algorithm>
+
+#include "base/host/file.h"
+#include "topo/system/log.h"
 #include "topo/system/process.h"
 #include "topo/system/text.h"
 
@@ -13,8 +17,18 @@ bool is_commit(std::string_view ref) {
            ref.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
 }
 
+// A stranger's repository decides nothing here: no submodules, whatever the user's own settings say, no transport that
+// runs a program, no hooks (of a template folder), no helper that a checkout would start.
+const std::vector<std::string>& git_words() {
+    static const std::vector<std::string> kWords = {
+        "git", "-c", "protocol.ext.allow=never", "-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=false",
+        "-c", "fetch.recurseSubmodules=false", "-c", "core.fsmonitor=false", "-c", "core.protectHFS=true",
+        "-c", "core.protectNTFS=true"};
+    return kWords;
+}
+
 host::Result<void> git(const std::vector<std::string>& words) {
-    std::vector<std::string> argv = {"git"};
+    std::vector<std::string> argv = git_words();
     argv.insert(argv.end(), words.begin(), words.end());
     TRY_ASSIGN(const Outcome outcome, pass_through({.argv = argv}));
     if (outcome.status != 0)
@@ -29,15 +43,15 @@ host::Result<void> clone_git(const Source& source, const fs::path& to) {
         return host::failure(ErrorCode::InvalidArgument,
                              "invalid source format: {} (check --help for expected formats)", printable(source.url));
     if (!is_commit(source.ref)) {
-        std::vector<std::string> words = {"clone", "--depth", "1"};
+        std::vector<std::string> words = {"clone", "--depth", "1", "--no-recurse-submodules"};
         if (!source.ref.empty()) words.insert(words.end(), {"--branch", source.ref});
         words.insert(words.end(), {"--", source.url, folder});
         return git(words);
     }
     TRY(git({"init", "--quiet", "--", folder}));
     TRY(git({"-C", folder, "remote", "add", "origin", source.url}));
-    TRY(git({"-C", folder, "fetch", "--depth", "1", "origin", source.ref}));
-    return git({"-C", folder, "checkout", "--quiet", "--detach", "FETCH_HEAD"});
+    TRY(git({"-C", folder, "fetch", "--depth", "1", "--no-recurse-submodules", "origin", source.ref}));
+    return git({"-C", folder, "checkout", "--quiet", "--no-recurse-submodules", "--detach", "FETCH_HEAD"});
 }
 
 bool is_inside(const fs::path& inner, const fs::path& outer) {
@@ -66,7 +80,10 @@ host::Result<void> copy_tree(const fs::path& from, const fs::path& to) {
         } else if (fs::is_regular_file(status)) {
             fs::copy_file(it->path(), target, error);
             if (!error) fs::permissions(target, status.permissions(), error);
-        }  // sockets, pipes and devices are no part of a project
+        } else {
+            warn(fmt::format("{} is no file or folder and was not copied",
+                             printable(it->path().string(), LineEnds::Replace)));
+        }
         if (error) return trouble(it->path());
         if (interrupted()) return std::unexpected(interruption());
     }
@@ -82,8 +99,9 @@ host::Result<void> copy_folder(const Source& source, const fs::path& to) {
                              error.message());
     if (!fs::is_directory(from))
         return host::failure(ErrorCode::InvalidArgument, "source path is not a directory: {}", source.url);
-    const fs::path target = fs::weakly_canonical(to, error);
-    if (is_inside(target, from))
+    // Absolute first: of "k", which is not there yet, weakly_canonical makes nothing more than "k".
+    const fs::path target = fs::weakly_canonical(fs::absolute(to, error), error);
+    if (error || is_inside(target, from))
         return host::failure(ErrorCode::InvalidArgument, "destination directory {} is inside source directory {}",
                              to.string(), source.url);
     return copy_tree(from, to);
@@ -150,6 +168,49 @@ host::Result<void> copy_source(const Source& source, const fs::path& destination
     return host::with_context(std::move(result), "failed to copy project");
 }
 
+namespace {
+
+// "gitdir: PATH" in place of the folder .git.
+std::string leaves_by_git_file(const fs::path& root) {
+    const auto text = host::read_text(root / ".git", 4096);
+    if (!text || !text->starts_with("gitdir:")) return {};
+    return std::string(trimmed(std::string_view(*text).substr(7)));
+}
+
+// Submodules that would run a program, read this machine's files, or be written outside of the project.
+std::vector<std::string> hostile_submodules(const fs::path& root) {
+    std::vector<std::string> found;
+    std::error_code ignored;
+    if (fs::is_symlink(fs::symlink_status(root / ".gitmodules", ignored))) {
+        found.emplace_back(".gitmodules is a link; do not fetch submodules of this project");
+        return found;
+    }
+    const auto text = host::read_text(root / ".gitmodules", 1 << 20);
+    if (!text) return found;
+    std::string section;
+    for (const std::string& raw : lines_of(*text)) {
+        const std::string_view line = trimmed(raw);
+        if (line.starts_with('[')) section = line;
+        const std::size_t equals = line.find('=');
+        if (equals == std::string_view::npos || found.size() >= 20) continue;
+        const std::string key = lower(trimmed(line.substr(0, equals)));
+        std::string value(trimmed(line.substr(equals + 1)));
+        std::erase(value, '"');
+        const auto steps = split(value, "/");
+        const bool out = std::find(steps.begin(), steps.end(), "..") != steps.end();
+        const bool bad_url = key == "url" && (value.find("::") != std::string::npos || value.starts_with('-') ||
+                                              value.starts_with('/') || lower(value).starts_with("file:"));
+        const bool bad_path = key == "path" && (value.starts_with('/') || value.starts_with('-') || out ||
+                                                lower(value) == ".git" || lower(value).starts_with(".git/"));
+        const bool bad_update = key == "update" && value.starts_with('!');
+        if (bad_url || bad_path || bad_update || section.find("..") != std::string::npos)
+            found.push_back(fmt::format("{} has the {} {}; do not fetch it", section, key, value));
+    }
+    return found;
+}
+
+}  // namespace
+
 std::vector<std::string> suspicious_parts(const fs::path& folder) {
     std::vector<std::string> found;
     std::error_code error;
@@ -165,7 +226,11 @@ std::vector<std::string> suspicious_parts(const fs::path& folder) {
                                         it->path().lexically_relative(root).string(),
                                         fs::read_symlink(it->path(), ignored).string()));
     }
-    if (fs::exists(root / ".gitmodules", error))
+    if (const std::string where = leaves_by_git_file(root); !where.empty())
+        found.push_back(".git is a file that names another repository: " + where);
+    const std::vector<std::string> hostile = hostile_submodules(root);
+    found.insert(found.end(), hostile.begin(), hostile.end());
+    if (hostile.empty() && fs::symlink_status(root / ".gitmodules", error).type() != fs::file_type::not_found)
         found.emplace_back(
             "the project has submodules; they were not fetched (git submodule update --init, if you trust them)");
     return found;

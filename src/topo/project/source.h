@@ -24,8 +24,9 @@ struct Source {
 /// streams.
 [[nodiscard]] host::Result<void> copy_source(const Source& source, const std::filesystem::path& destination);
 
-/// What a stranger's project could use to reach outside of its folder: symbolic links that leave it, .gitmodules. One
-/// sentence each, for warnings.
+/// What a stranger's project could use to reach outside of its folder: symbolic links that leave it, submodules (never
+/// fetched) with addresses that run programs or paths that leave it, a .git that is elsewhere. One sentence each, for
+/// warnings; the texts in them are the stranger's.
 [[nodiscard]] std::vector<std::string> suspicious_parts(const std::filesystem::path& folder);
 
 }  // namespace talpa::topo

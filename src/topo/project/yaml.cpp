@@ -65,7 +65,9 @@ Style style_of(yaml_scalar_style_t style) {
 
 class Reader {
   public:
-    Reader(std::string_view text, const std::string& file) : offsets_(text), file_(file) {
+    /// `skipped`: bytes of the file in front of `text`.
+    Reader(std::string_view text, const std::string& file, std::size_t skipped)
+        : offsets_(text), file_(file), skipped_(skipped) {
         yaml_parser_initialize(&parser_);
         yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
         yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
@@ -92,6 +94,8 @@ class Reader {
     }
 
   private:
+    [[nodiscard]] std::size_t byte(const yaml_mark_t& mark) const { return skipped_ + offsets_.byte(mark.index); }
+
     Checked<void> next(Event& e) {
         if (yaml_parser_parse(&parser_, &e.event) == 0) return syntax_error();
         e.live = true;
@@ -126,8 +130,8 @@ class Reader {
             return finding("yaml.limit", file_, mark_of(e.start_mark), fmt::format("more than {} nodes", kMaxNodes));
         auto n = std::make_shared<Node>();
         n->mark = mark_of(e.start_mark);
-        n->begin = offsets_.byte(e.start_mark.index);
-        n->end = offsets_.byte(e.end_mark.index);
+        n->begin = byte(e.start_mark);
+        n->end = byte(e.end_mark);
         switch (e.type) {
             case YAML_ALIAS_EVENT: {
                 n->kind = Kind::Alias;
@@ -176,7 +180,7 @@ class Reader {
             Event e;
             TRY(next(e));
             if (e.event.type == YAML_SEQUENCE_END_EVENT) {
-                n.end = offsets_.byte(e.event.end_mark.index);
+                n.end = byte(e.event.end_mark);
                 return {};
             }
             TRY_ASSIGN(NodePtr item, node(e, depth + 1));
@@ -192,7 +196,7 @@ class Reader {
             Event e;
             TRY(next(e));
             if (e.event.type == YAML_MAPPING_END_EVENT) {
-                n.end = offsets_.byte(e.event.end_mark.index);
+                n.end = byte(e.event.end_mark);
                 return {};
             }
             TRY_ASSIGN(NodePtr key, node(e, depth + 1));
@@ -214,6 +218,7 @@ class Reader {
     yaml_parser_t parser_{};
     Offsets offsets_;
     const std::string& file_;
+    std::size_t skipped_;
     std::size_t count_ = 0;
     std::map<std::string, NodePtr, std::less<>> anchors_;
 };
@@ -226,7 +231,10 @@ Checked<std::vector<NodePtr>> parse(std::string_view text, const std::string& fi
     if (text.size() > kMaxBytes) return finding("yaml.limit", file, {}, fmt::format("larger than {} bytes", kMaxBytes));
     if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
         return finding("yaml.syntax", file, {1, 1}, "the file is UTF-16; it must be UTF-8", "save it as UTF-8");
-    Reader reader(text, file);
+    // A byte order mark is no part of the first key; libyaml skips it only while it guesses the encoding.
+    constexpr std::string_view kMark = "\xEF\xBB\xBF";
+    const std::size_t skipped = text.starts_with(kMark) ? kMark.size() : 0;
+    Reader reader(text.substr(skipped), file, skipped);
     TRY_ASSIGN(std::vector<NodePtr> found, reader.documents(first_only));
     std::erase_if(found, [](const NodePtr& n) { return is_empty_document(*n); });
     if (found.empty()) return finding("compose.empty", file, {}, "empty compose file");

@@ -71,6 +71,13 @@ std::string printable(std::string_view text, LineEnds line_ends) {
     return out;
 }
 
+bool is_utf8(std::string_view text) {
+    std::uint32_t code = 0;
+    for (std::size_t i = 0, n = 0; i < text.size(); i += n)
+        if ((n = utf8_length(text, i, code)) == 0) return false;
+    return true;
+}
+
 std::string_view trimmed(std::string_view text) {
     while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
     while (!text.empty() && is_space(text.back())) text.remove_suffix(1);

@@ -15,6 +15,7 @@ namespace talpa::topo {
 enum class LineEnds { Keep, Replace };
 [[nodiscard]] std::string printable(std::string_view text, LineEnds line_ends = LineEnds::Keep);
 
+[[nodiscard]] bool is_utf8(std::string_view text);
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 [[nodiscard]] std::string lower(std::string_view text);
 [[nodiscard]] std::vector<std::string> split(std::string_view text, std::string_view separator);

@@ -61,12 +61,13 @@ class Applying {
     }
 
     host::Result<void> make(const Resource& resource) {
-        TRY_ASSIGN(const bool there, engine_.exists(resource.kind, resource.name));
-        if (there) return {};
-        if (resource.external)
+        if (resource.external) {
+            TRY_ASSIGN(const bool there, engine_.exists(resource.kind, resource.name));
+            if (there) return {};
             return host::failure(ErrorCode::NotFound, "the {} {} is declared external and is not on the target", resource.kind, resource.name);
-        TRY(engine_.run(resource.words, kStart));
-        events_(resource.name, "Created");
+        }
+        TRY_ASSIGN(const bool made, engine_.make_unless_there(resource.kind, resource.name, resource.words));
+        if (made) events_(resource.name, "Created");
         return {};
     }
 

@@ -1,6 +1,11 @@
 #include "topo/engine/engine.h"
 
+#include <mutex>
+#include <set>
+
+#include "topo/system/log.h"
 #include "topo/system/text.h"
+#include "topo/target/docker_daemon.h"
 
 namespace talpa::topo {
 namespace {
@@ -9,6 +14,18 @@ constexpr Milliseconds kQuestion(30'000);
 
 std::string one_line(std::string_view text) {
     return printable(trimmed(text), LineEnds::Replace);
+}
+
+// Podman answers and Docker, which is installed, does not: what ran under Docker is not seen then, so it is said, once
+// for each place.
+void say_docker_is_stopped(const std::string& where, const std::string& said, const std::string& start) {
+    static std::mutex mutex;
+    static std::set<std::string> told;
+    const std::lock_guard lock(mutex);
+    if (!told.insert(where).second) return;
+    warn(fmt::format("Docker is installed on {} but does not answer, so Podman is used ({}). To start Docker: {}; to "
+                     "choose: --engine docker or --engine podman",
+                     where, said, start));
 }
 
 }  // namespace
@@ -42,27 +59,46 @@ std::string short_image_name(std::string_view name) {
 }
 
 host::Result<Engine> Engine::find(const Target& target) {
-    std::string tried;
+    std::string tried, docker_said;
+    bool stopped = false;
     // Without a login shell, as every later call: an engine that only a profile puts on PATH is not found here either.
-    const std::string script =
-        "for e in docker podman; do command -v $e >/dev/null 2>&1 || { echo \"$e: not installed\"; continue; }; "
-        "m=$($e info 2>&1 >/dev/null </dev/null) && { echo \"ok $e\"; exit 0; }; echo \"$e: $m\"; done; exit 3";
+    // What it says of itself is the answer of info(). With a format, Docker's client ends well without an engine too.
+    const std::string script = fmt::format(
+        "for e in docker podman; do command -v $e >/dev/null 2>&1 || {{ echo \"$e: not installed\"; continue; }}; "
+        "f=json; [ $e = podman ] || f='{{{{json .}}}}'; "
+        "m=$($e info --format \"$f\" 2>/dev/null </dev/null) && case $m in *'\"ServerErrors\":['*) false;; esac && "
+        "{{ echo \"ok $e\"; printf '%s\\n' \"$m\"; exit 0; }}; "
+        "m=$($e info 2>&1 >/dev/null </dev/null) || true; [ $e = docker ] && ({}) >/dev/null && echo 'docker stopped'; echo \"$e: $m\"; done; exit 3",
+        kDockerDaemonScript);
     Command command = target.shell(script);
     command.timeout = kQuestion;
     TRY_ASSIGN(const Outcome outcome, capture(command));
+    const std::string where = target.is_local() ? "this machine" : target.destination().uri();
     for (const std::string& line : lines_of(outcome.out)) {
-        if (line == "ok docker") return Engine(EngineKind::Docker, target);
-        if (line == "ok podman") return Engine(EngineKind::Podman, target);
+        if (line == "ok docker" || line == "ok podman") {
+            const bool docker = line == "ok docker";
+            if (!docker && stopped)
+                say_docker_is_stopped(where, docker_said, docker_start_command(target.destination()));
+            Engine engine(docker ? EngineKind::Docker : EngineKind::Podman, target);
+            engine.info_json_ = outcome.out.substr(outcome.out.find(line) + line.size());
+            return engine;
+        }
+        if (line == "docker stopped") {
+            stopped = true;
+            continue;
+        }
+        if (line.starts_with("docker: ") && docker_said.empty())
+            docker_said = printable(line, LineEnds::Replace).substr(0, 300);
         if (!line.empty() && tried.size() < 600)
             tried += (tried.empty() ? "" : "; ") + printable(line, LineEnds::Replace);
     }
-    const std::string where = target.is_local() ? "this machine" : target.destination().uri();
     if (outcome.timed_out)
         return host::failure(ErrorCode::Timeout, "the container engine of {} does not answer", where);
     if (tried.empty()) tried = one_line(outcome.err);
-    return std::unexpected(host::Error(ErrorCode::NotFound,
-                                       fmt::format("no container engine works on {}: {}", where, tried),
-                                       "start it (systemctl start docker), or install one: apt-get install podman"));
+    return std::unexpected(
+        host::Error(ErrorCode::NotFound, fmt::format("no container engine works on {}: {}", where, tried),
+                    stopped ? docker_start_command(target.destination())
+                            : "start it (systemctl start docker), or install one: apt-get install podman"));
 }
 
 Command Engine::command(const std::vector<std::string>& words, bool terminal) const {
@@ -84,6 +120,7 @@ host::Result<Outcome> Engine::run(const std::vector<std::string>& words, Millise
 }
 
 host::Result<EngineInfo> Engine::info() const {
+    if (!info_json_.empty()) return parse_info(kind_, info_json_);
     TRY_ASSIGN(const Outcome outcome,
                run({"info", "--format", kind_ == EngineKind::Docker ? "{{json .}}" : "json"}, kQuestion));
     return parse_info(kind_, outcome.out);
@@ -141,6 +178,17 @@ host::Result<bool> Engine::exists(const char* kind, const std::string& name) con
     if (outcome.timed_out)
         return host::failure(ErrorCode::Timeout, "`{} {} inspect` does not end", name_of(kind_), kind);
     return outcome.ok();
+}
+
+host::Result<bool> Engine::make_unless_there(const char* kind, const std::string& name, const std::vector<std::string>& words) const {
+    const std::string engine(name_of(kind_));
+    Command command = target_.shell(fmt::format("{0} {1} inspect {2} >/dev/null 2>&1 && exit 0; {0} {3} >/dev/null && echo made",
+                                                engine, kind, shell_quoted(name), shell_quoted(words)));
+    command.timeout = 4 * kQuestion;
+    TRY_ASSIGN(const Outcome outcome, capture(command));
+    if (outcome.ok()) return trimmed(outcome.out) == "made";
+    return host::failure(ErrorCode::AccessFailed, "`{} {} create` of {} failed: {}", engine, kind, name,
+                         outcome.timed_out ? "timed out" : one_line(outcome.err));
 }
 
 host::Result<void> Engine::tag(const std::string& from, const std::string& to) const {

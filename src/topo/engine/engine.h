@@ -77,7 +77,8 @@ class Engine {
   public:
     Engine(EngineKind kind, Target target) : kind_(kind), target_(std::move(target)) {}
 
-    /// The first that works: Docker, then Podman; the error says what was tried.
+    /// The first that works: Docker, then Podman; the error says what was tried. Where Docker is installed but stopped,
+    /// and Podman is taken, a warning says so and how to start Docker.
     [[nodiscard]] static host::Result<Engine> find(const Target& target);
 
     [[nodiscard]] EngineKind kind() const { return kind_; }
@@ -99,12 +100,16 @@ class Engine {
 
     [[nodiscard]] host::Result<bool> exists(const char* kind,
                                             const std::string& name) const;  ///< kind: network, volume
+    /// Runs `words` unless a network or volume of that name is there; whether it did. One session.
+    [[nodiscard]] host::Result<bool> make_unless_there(const char* kind, const std::string& name,
+                                                       const std::vector<std::string>& words) const;
     [[nodiscard]] host::Result<void> tag(const std::string& from, const std::string& to) const;
 
   private:
     [[nodiscard]] host::Result<std::vector<Image>> inspect_images(const std::string& script) const;
     EngineKind kind_;
     Target target_;
+    std::string info_json_;  ///< what find() was told
 };
 
 // What the engines answer, taken apart; apart from asking, so that any answer can be tested.

@@ -6,6 +6,7 @@
 
 #include "base/host/json.h"
 #include "topo/system/text.h"
+#include "topo/target/docker_daemon.h"
 #include "topo/target/ssh_error.h"
 
 namespace talpa::topo {
@@ -41,12 +42,23 @@ Check check_openssh(const HealthOptions&) {
             Fix{"Install OpenSSH and ensure its ssh executable is first on PATH", ""}};
 }
 
+// Podman stands in for a Docker that is installed and stopped; what runs under Docker is not seen then.
+Check stopped_docker(const Destination& destination) {
+    return {"Container Engine", Status::Warning, "podman; docker is installed but does not answer",
+            Fix{"Start Docker, or choose Podman with --engine podman", docker_start_command(destination)}};
+}
+
 Check check_engine(const HealthOptions&) {
     std::string trouble;
     for (const char* engine : {"docker", "podman"}) {
         if (!find_program(engine)) continue;
         const auto ran = capture({.argv = {engine, "info"}, .timeout = Milliseconds(10'000)});
-        if (ran && ran->ok()) return {"Container Engine", Status::Ok, engine, {}};
+        if (ran && ran->ok()) {
+            if (trouble.empty()) return {"Container Engine", Status::Ok, engine, {}};
+            const auto daemon = capture({.argv = {"/bin/sh", "-c", kDockerDaemonScript}, .timeout = Milliseconds(5000)});
+            if (daemon && daemon->ok()) return stopped_docker({.user = {}, .host = "localhost", .port = {}});
+            return {"Container Engine", Status::Ok, engine, {}};
+        }
         if (trouble.empty()) trouble = !ran ? ran.error().message : ran->timed_out ? "timed out" : one_line(ran->err);
         if (trouble.empty()) trouble = fmt::format("`{} info` failed", engine);
     }
@@ -93,7 +105,7 @@ ProbeAnswer answer_of(const ProbeAnswers& answers, const char* name) {
     return it == answers.end() ? ProbeAnswer{.status = 124, .out = {}} : it->second;
 }
 
-Check engine_of(const ProbeAnswers& answers, bool local) {
+Check engine_of(const ProbeAnswers& answers, const Destination& destination) {
     constexpr const char* kName = "Container Engine";
     std::string trouble;
     bool late = false;
@@ -103,7 +115,11 @@ Check engine_of(const ProbeAnswers& answers, bool local) {
         if (!path.ok()) continue;
         const ProbeAnswer info =
             answer_of(answers, engine == std::string_view("docker") ? "docker-info" : "podman-info");
-        if (info.ok()) return {kName, Status::Ok, engine, {}};
+        if (info.ok()) {
+            const bool stopped = engine == std::string_view("podman") && answer_of(answers, "docker").ok() &&
+                                 answer_of(answers, "dockerd").ok();
+            return stopped ? stopped_docker(destination) : Check{kName, Status::Ok, engine, {}};
+        }
         late = late || info.timed_out();
         if (trouble.empty()) trouble = info.timed_out() ? "timed out" : one_line(info.out.substr(0, 500));
         if (trouble.empty()) trouble = fmt::format("`{} info` failed", engine);
@@ -111,7 +127,7 @@ Check engine_of(const ProbeAnswers& answers, bool local) {
     if (!trouble.empty())
         return {kName, Status::Error, trouble, Fix{"Ensure current user can run docker commands", ""}};
     if (late) return {kName, Status::Error, "timed out", {}};
-    return {kName, Status::Error, not_found("docker", local), {}};
+    return {kName, Status::Error, not_found("docker", destination.is_plain_localhost()), {}};
 }
 
 bool has_engine(const ProbeAnswers& answers) {
@@ -239,6 +255,7 @@ std::vector<ProbeCheck> health_checks() {
         {"remoteproc", "cat /sys/class/remoteproc/*/name 2>/dev/null"},
         {"docker", "command -v docker"},
         {"docker-info", "command -v docker >/dev/null && docker info"},
+        {"dockerd", kDockerDaemonScript},
         {"podman", "command -v podman"},
         // Only asked where docker does not do: it takes its time on a small board.
         {"podman-info",
@@ -255,7 +272,7 @@ void judge_target(const ProbeAnswers& answers, TargetHealth& health) {
     const ProbeAnswer remote = answer_of(answers, "remoteproc");
     std::vector<std::string> names;
     if (remote.ok()) names = parse_remoteprocs(remote.out);
-    health.dependencies = {engine_of(answers, local)};
+    health.dependencies = {engine_of(answers, health.destination)};
     for (const Row& r : kTargetRows) {
         if (r.when == Row::When::WithRemoteproc && (names.empty() || !has_engine(answers))) continue;
         const ProbeAnswer answer = answer_of(answers, r.answer);

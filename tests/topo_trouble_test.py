@@ -10,6 +10,7 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.request
 
 from topo_board import Board, Checks, PORT, TOPO, build_web, clean, need_root, private_machine, scratch_folder, sh, topo
 
@@ -213,6 +214,15 @@ def check_crowd(check, board, project):
     compose.write_text("services:\n  app: {platform: linux/arm64, build: app, scale: 5}\n")
     ran = topo("deploy", "--target", f"root@[::1]:{PORT}", cwd=project)
     check.equal(ran.returncode, 0, f"five of them, over IPv6: {ran.stdout}{ran.stderr}")
+    # Podman publishes on IPv4 alone: what ps prints for a target that is named by its IPv6 address must answer.
+    compose.write_text(good)
+    check.equal(topo("deploy", "--target", f"root@[::1]:{PORT}", cwd=project).returncode, 0, "one, with a port")
+    address = json.loads(topo("ps", "--json", "--target", f"root@[::1]:{PORT}", cwd=project).stdout)["containers"][0]["address"]
+    check.equal(address, "127.0.0.1:3005", "the address of a target that is named by its IPv6 address")
+    with urllib.request.urlopen(f"http://{address}/", timeout=30) as answer:
+        check.has(answer.read().decode(), "v1", "and it answers")
+    compose.write_text("services:\n  app: {platform: linux/arm64, build: app, scale: 5}\n")
+    topo("deploy", "--target", f"root@[::1]:{PORT}", cwd=project)
     disconnect()
     crowd = [subprocess.Popen([str(TOPO), "ps", "--json", "--target", TARGET], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               env={**os.environ, "HOME": "/root"}) for _ in range(10)]

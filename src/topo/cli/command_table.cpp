@@ -10,6 +10,8 @@ constexpr FlagRow kTargets{"-t,--target", Target, "TARGET",
                            "SSH destination; several times for several targets (default: $TOPO_TARGET)", true};
 constexpr FlagRow kFile{"-f,--file", File, "FILE", "Compose file (default: compose.yaml, compose.yml)"};
 constexpr FlagRow kTimeout{"--timeout", Duration, "DURATION", "Time limit, such as 5s or 1m30s; 0 = none (default 5s)"};
+constexpr FlagRow kConnect{"--connect-timeout", Duration, "DURATION",
+                           "How long reaching the target may take; 0 = no limit (default 30s)"};
 constexpr FlagRow kEngine{"--engine", Words, "docker|podman",
                           "Container engine (default: the one that works, Docker first)"};
 constexpr FlagRow kYes{"-y,--yes", None, "", "Do not ask"};
@@ -39,7 +41,13 @@ constexpr FlagRow kDeploy[] = {
     {"--targets", File, "FILE", "File with targets, and groups of them"},
     {"--group", Text, "NAME", "Only this group of the targets file", true},
     kFile,
-    {"-p,--registry-port", Text, "PORT", "Accepted for compatibility: there is no registry ($TOPO_PORT)"},
+    kConnect,
+    {"--compose", Words, "auto|always|never",
+     "Apply the project with the Compose plugin of this machine (default auto: where it can; $TOPO_COMPOSE)"},
+    {"--registry", None, "",
+     "Send images through a registry here and an SSH tunnel, not as missing layers ($TOPO_REGISTRY)"},
+    {"-p,--registry-port", Text, "PORT",
+     "Port of the registry, here and on the target; implies --registry (default 12737, $TOPO_PORT)"},
     {"--no-registry", None, "", "Pipe whole images instead of the layers that are missing"},
     {"--skip-remote-port-check", None, "",
      "Do not check that the tunnel is not exposed ($TOPO_SKIP_REMOTE_PORT_CHECK)"},
@@ -54,22 +62,23 @@ constexpr FlagRow kDeploy[] = {
     {"--profile", Text, "NAME", "Activate a profile of the Compose file", true},
     kEngine,
 };
-constexpr FlagRow kPs[] = {kTarget, kFile, {"-a,--all", None, "", "Show stopped containers too"}, kEngine};
-constexpr FlagRow kStop[] = {kTarget, kFile, kEngine};
-constexpr FlagRow kDown[] = {kTarget, kFile, {"--volumes", None, "", "Remove the project's volumes too"}, kEngine};
+constexpr FlagRow kPs[] = {kTarget, kFile, {"-a,--all", None, "", "Show stopped containers too"}, kConnect, kEngine};
+constexpr FlagRow kStop[] = {kTarget, kFile, kConnect, kEngine};
+constexpr FlagRow kDown[] = {kTarget, kFile, {"--volumes", None, "", "Remove the project's volumes too"}, kConnect, kEngine};
 // -f follows here, as users of docker expect.
 constexpr FlagRow kLogs[] = {
     kTarget,
     {"--file", File, "FILE", "Compose file (default: compose.yaml, compose.yml)"},
     {"-f,--follow", None, "", "Go on as new lines come"},
     {"-n,--tail", Text, "LINES", "Only the last lines of each service"},
+    kConnect,
     kEngine,
 };
-constexpr FlagRow kStatus[] = {kTarget, kFile, {"-w,--watch", None, "", "Refresh every two seconds"}, kEngine};
-constexpr FlagRow kRollback[] = {kTarget, kFile, kEngine};
-constexpr FlagRow kPrune[] = {kTarget, kFile, kYes, kEngine};
+constexpr FlagRow kStatus[] = {kTarget, kFile, {"-w,--watch", None, "", "Refresh every two seconds"}, kConnect, kEngine};
+constexpr FlagRow kRollback[] = {kTarget, kFile, kConnect, kEngine};
+constexpr FlagRow kPrune[] = {kTarget, kFile, kYes, kConnect, kEngine};
 constexpr FlagRow kInstall[] = {
-    kTarget, {"--from", File, "FILE", "Archive to install from (default: the one that came with topo)"}};
+    kTarget, {"--from", File, "FILE", "Archive to install from (default: the one that came with topo)"}, kConnect};
 constexpr FlagRow kSetupKeys[] = {
     kTarget,
     {"--key-path", File, "PATH", "Key file (default ~/.ssh/id_ed25519_topo_TARGET)"},

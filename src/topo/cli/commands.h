@@ -53,6 +53,9 @@ void print(std::string_view text);
 [[nodiscard]] std::expected<Milliseconds, Failure> timeout_of(const Invocation& invocation, std::string_view flag,
                                                               const char* otherwise);
 
+/// --connect-timeout, for commands that may ask on the terminal.
+[[nodiscard]] std::expected<ConnectOptions, Failure> connect_options(const Invocation& invocation);
+
 /// --engine.
 [[nodiscard]] std::expected<std::optional<EngineKind>, Failure> engine_flag(const Invocation& invocation);
 /// -f, or the one in this folder; warns if there are two.

@@ -32,6 +32,12 @@ std::expected<Destination, Failure> needed_target(const Invocation& invocation) 
     return *destination;
 }
 
+std::expected<ConnectOptions, Failure> connect_options(const Invocation& invocation) {
+    ConnectOptions options{.timeout = {}, .batch = false, .accept_new_host_keys = false};
+    TRY_ASSIGN(options.timeout, timeout_of(invocation, "--connect-timeout", "30s"));
+    return options;
+}
+
 std::expected<Milliseconds, Failure> timeout_of(const Invocation& invocation, std::string_view flag,
                                                 const char* otherwise) {
     const std::string text = invocation.text(flag, otherwise);

@@ -15,16 +15,58 @@ namespace {
 
 using host::Json;
 
+bool is_ipv6(std::string_view host) {
+    return host.find(':') != std::string_view::npos;
+}
+
+// Podman publishes on IPv4 alone, and so does Docker where its IPv6 is off (topo spec, section 18.4).
+bool only_ipv4(const Container& c, const PublishedPort& port) {
+    return port.host_ip == "0.0.0.0" && std::none_of(c.ports.begin(), c.ports.end(), [&](const PublishedPort& other) {
+               return other.host_ip == "::" && other.host_port == port.host_port && other.protocol == port.protocol;
+           });
+}
+
+// The name of a target by which a browser reaches it; of a target that is named by an IPv6 address its IPv4 one too.
+struct Reached {
+    std::string host, ipv4;
+};
+
+host::Result<Reached> reached(const Target& target, const std::vector<Container>& containers) {
+    Reached r;
+    TRY_ASSIGN(r.host, target.host_name());
+    const bool asks = is_ipv6(r.host) && std::any_of(containers.begin(), containers.end(), [](const Container& c) {
+                          return std::any_of(c.ports.begin(), c.ports.end(),
+                                             [&](const PublishedPort& port) { return only_ipv4(c, port); });
+                      });
+    if (!asks) return r;
+    if (r.host == "::1") {
+        r.ipv4 = "127.0.0.1";
+        return r;
+    }
+    Command command = target.shell("ip -4 -o addr show scope global 2>/dev/null | sed -n 's/.* inet \\([0-9.]*\\).*/\\1/p'; "
+                                   "hostname -I 2>/dev/null | tr ' ' '\\n'");
+    command.timeout = Milliseconds(10'000);
+    TRY_ASSIGN(const Outcome outcome, capture(command));
+    for (const std::string& line : lines_of(outcome.out)) {
+        const bool address = line.find('.') != std::string::npos && line.find_first_not_of("0123456789.") == std::string::npos;
+        if (address && r.ipv4.empty() && line.size() <= 15) r.ipv4 = line;
+    }
+    return r;
+}
+
 // "board:3001, [::]:3001": where it can be reached. The protocol is shown when it is not tcp, and what only the target
 // itself can reach says so.
-std::string address_of(const Container& c, const std::string& host) {
+std::string address_of(const Container& c, const Reached& where) {
+    const std::string& host = where.host;
     std::vector<std::string> parts;
     if (c.host_network) parts.push_back(host + " (host network)");
-    const std::string shown_host = host.find(':') != std::string::npos ? "[" + host + "]" : host;
+    const std::string shown_host = is_ipv6(host) ? "[" + host + "]" : host;
     for (const PublishedPort& port : c.ports) {
         std::string ip = port.host_ip;
         const bool everywhere = ip == "0.0.0.0" || ip == "::" || ip.empty();
-        if (everywhere)
+        if (everywhere && is_ipv6(host) && only_ipv4(c, port))
+            ip = where.ipv4.empty() ? "0.0.0.0" : where.ipv4;  // no IPv4 address is known: what it listens on
+        else if (everywhere)
             ip = shown_host;
         else if (ip.find(':') != std::string::npos)
             ip = "[" + ip + "]";
@@ -59,7 +101,7 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
     return out;
 }
 
-std::string ps_text(const std::vector<Container>& containers, const std::string& host, bool json) {
+std::string ps_text(const std::vector<Container>& containers, const Reached& host, bool json) {
     if (json) {
         Json document = {{"containers", Json::array()}};
         for (const Container& c : containers)
@@ -122,7 +164,8 @@ std::expected<Opened, Failure> open_project(const Invocation& invocation) {
     TRY_ASSIGN(options.file, compose_file(invocation));
     TRY_ASSIGN(options.engine, engine_flag(invocation));
     options.profiles = {"*"};
-    const Target target(destination, {.timeout = Milliseconds(30'000), .batch = false, .accept_new_host_keys = false});
+    TRY_ASSIGN(const ConnectOptions connect, connect_options(invocation));
+    const Target target(destination, connect);
     TRY_ASSIGN(Project project, load_for_target(options, target));
     TRY(target.connect());
     TRY_ASSIGN(Engine engine, engine_of(target, options.engine));
@@ -136,7 +179,7 @@ Done run_ps(const Invocation& invocation) {
         std::erase_if(containers, [](const Container& c) {
             return c.state != "running" && c.state != "restarting" && c.state != "paused";
         });
-    TRY_ASSIGN(const std::string host, o.engine.target().host_name());
+    TRY_ASSIGN(const Reached host, reached(o.engine.target(), containers));
     print(ps_text(containers, host, invocation.json()));
     return 0;
 }

@@ -15,9 +15,7 @@
 namespace talpa::topo {
 namespace {
 
-constexpr int kDefaultRegistryPort = 12737;
-
-// The tunnel is only dug with --registry, but its port is checked as the original checks it.
+// The tunnel is only dug with --registry or --registry-port, but its port is checked as the original checks it.
 std::expected<int, Failure> registry_port(const Invocation& invocation) {
     const std::string from_environment = environment("TOPO_PORT");
     const std::string text =
@@ -48,9 +46,28 @@ std::expected<std::filesystem::path, Failure> compose_file(const Invocation& inv
 
 namespace {
 
+std::expected<ComposeUse, Failure> compose_flag(const Invocation& invocation) {
+    const std::string text = invocation.given("--compose") ? invocation.text("--compose") : lower(environment("TOPO_COMPOSE"));
+    if (text.empty() || text == "auto") return ComposeUse::Auto;
+    if (text == "always") return ComposeUse::Always;
+    if (text == "never") return ComposeUse::Never;
+    return wrong_usage(fmt::format("invalid value \"{}\" for --compose: must be auto, always or never", text));
+}
+
+std::expected<Sending, Failure> sending_flags(const Invocation& invocation) {
+    const bool registry = invocation.on("--registry", "TOPO_REGISTRY") || invocation.given("--registry-port");
+    if (!invocation.on("--no-registry")) return registry ? Sending::Registry : Sending::Layers;
+    if (invocation.on("--registry")) return wrong_usage("--registry and --no-registry exclude each other");
+    if (invocation.given("--registry-port")) warn("--registry-port has no effect when --no-registry is set.");
+    return Sending::Whole;
+}
+
 std::expected<DeployOptions, Failure> deploy_options(const Invocation& invocation) {
     DeployOptions options;
     TRY_ASSIGN(options.engine, engine_flag(invocation));
+    TRY_ASSIGN(options.compose, compose_flag(invocation));
+    TRY_ASSIGN(options.sending, sending_flags(invocation));
+    options.registry.skip_exposure_check = invocation.on("--skip-remote-port-check", "TOPO_SKIP_REMOTE_PORT_CHECK");
     if (invocation.on("--force-recreate") && invocation.on("--no-recreate"))
         return wrong_usage(
             "if any flags in the group [force-recreate no-recreate] are set none of the others can be; [force-recreate "
@@ -63,10 +80,7 @@ std::expected<DeployOptions, Failure> deploy_options(const Invocation& invocatio
     TRY_ASSIGN(options.apply.wait, timeout_of(invocation, "--wait", "30s"));
     options.project_checks = !invocation.on("--skip-project-checks");
     options.preflight = !invocation.on("--skip-preflight");
-    options.whole_images = invocation.on("--no-registry");
     options.profiles = invocation.all("--profile");
-    if (options.whole_images && invocation.given("--registry-port"))
-        warn("--registry-port has no effect when --no-registry is set.");
     return options;
 }
 
@@ -79,8 +93,9 @@ Done run_deploy(const Invocation& invocation) {
     TRY_ASSIGN(DeployOptions options, deploy_options(invocation));
     TRY_ASSIGN(const Destination destination, needed_target(invocation));
     TRY_ASSIGN(options.file, compose_file(invocation));
-    TRY(registry_port(invocation));
-    const Target target(destination, {.timeout = Milliseconds(30'000), .batch = false, .accept_new_host_keys = false});
+    TRY_ASSIGN(options.registry.port, registry_port(invocation));
+    TRY_ASSIGN(const ConnectOptions connect, connect_options(invocation));
+    const Target target(destination, connect);
     if (invocation.on("--plan")) {
         TRY_ASSIGN(const DeployPlan plan, plan_deploy(options, target));
         print(invocation.json() ? plan_json(plan) : plan_plain(plan));
@@ -104,7 +119,8 @@ Done run_rollback(const Invocation& invocation) {
     DeployOptions options;
     TRY_ASSIGN(options.file, compose_file(invocation));
     TRY_ASSIGN(options.engine, engine_flag(invocation));
-    const Target target(destination, {.timeout = Milliseconds(30'000), .batch = false, .accept_new_host_keys = false});
+    TRY_ASSIGN(const ConnectOptions connect, connect_options(invocation));
+    const Target target(destination, connect);
     TRY_ASSIGN(const Project project, load_for_target(options, target));
     TRY(target.connect());
     TRY_ASSIGN(const Engine engine, engine_of(target, options.engine));

@@ -23,6 +23,10 @@ void put(const std::string& text) {
     std::fflush(stdout);
 }
 
+std::string_view applied_by(const Method& method) {
+    return method.plugin ? "docker compose" : "topo";
+}
+
 std::string left(std::uint64_t bytes, double rate) {
     if (rate <= 0) return "";
     const auto seconds = static_cast<std::uint64_t>(static_cast<double>(bytes) / rate);
@@ -47,6 +51,19 @@ void DeployOutput::stage(std::string_view title) {
 void DeployOutput::note(std::string_view text) {
     end();
     info(text);
+}
+
+void DeployOutput::method(const Method& method) {
+    end();
+    if (json_)
+        put(dumped({{"event", "method"}, {"appliedBy", applied_by(method)}, {"why", method.why}}, -1));
+    else
+        log(Level::Debug, fmt::format("the project is applied by {}: {}", applied_by(method), method.why));
+}
+
+void DeployOutput::said(std::string_view line) {
+    end();
+    if (!json_ && logging().least <= Level::Info) put(printable(line, LineEnds::Replace) + "\n");
 }
 
 void DeployOutput::container(const std::string& name, std::string_view what) {
@@ -98,7 +115,7 @@ void DeployOutput::transfer_done(const TransferPlan& plan) {
     for (const ImageToSend& one : plan.only_tag) put(fmt::format("{}  Tagged\n", short_image_name(one.target_name)));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
     for (const ImageToSend& one : plan.send) put(fmt::format("{}  Sent\n", short_image_name(one.target_name)));
-    if (!plan.send.empty()) put(fmt::format("{} sent in {:.1f} s\n", human_bytes(sent_), seconds));
+    if (!plan.send.empty() && sent_ > 0) put(fmt::format("{} sent in {:.1f} s\n", human_bytes(sent_), seconds));
 }
 
 void DeployOutput::success(const std::string& message) {
@@ -116,7 +133,8 @@ void DeployOutput::end() {
 }
 
 std::string plan_plain(const DeployPlan& plan) {
-    std::string out = fmt::format("Project {}\n", plan.project.name);
+    std::string out = fmt::format("Project {}, applied by {} ({})\n", plan.project.name, applied_by(plan.method),
+                                  printable(plan.method.why, LineEnds::Replace));
     const auto part = [&](const char* title, const std::vector<std::string>& rows) {
         if (rows.empty()) return;
         out += fmt::format("\n{}\n", title);
@@ -153,8 +171,9 @@ std::string plan_plain(const DeployPlan& plan) {
 
 std::string plan_json(const DeployPlan& plan) {
     Json document = {
-        {"project", plan.project.name}, {"findings", Json::array()},   {"build", plan.build},     {"pull", plan.pull},
-        {"images", Json::array()},      {"containers", Json::array()}, {"orphans", Json::array()}};
+        {"project", plan.project.name}, {"appliedBy", applied_by(plan.method)}, {"why", plan.method.why},
+        {"findings", Json::array()},    {"build", plan.build},                  {"pull", plan.pull},
+        {"images", Json::array()},      {"containers", Json::array()},          {"orphans", Json::array()}};
     for (const PreflightFinding& f : plan.findings)
         document["findings"].push_back(
             {{"code", f.code}, {"severity", f.error ? "error" : "warning"}, {"message", f.message}, {"fix", f.fix}});

@@ -15,6 +15,8 @@ class DeployOutput : public DeployEvents {
     ~DeployOutput() override { end(); }
     void stage(std::string_view title) override;
     void note(std::string_view text) override;
+    void method(const Method& method) override;
+    void said(std::string_view line) override;
     void container(const std::string& name, std::string_view what) override;
     void transfer(const TransferProgress& progress) override;
     void transfer_done(const TransferPlan& plan) override;

@@ -9,7 +9,8 @@ Done run_install(const Invocation& invocation) {
         return wrong_usage(
             fmt::format("unknown component \"{}\": only remoteproc-runtime can be installed", invocation.arguments[0]));
     TRY_ASSIGN(const Destination destination, needed_target(invocation));
-    const Target target(destination, {.timeout = Milliseconds(30'000), .batch = false, .accept_new_host_keys = false});
+    TRY_ASSIGN(const ConnectOptions connect, connect_options(invocation));
+    const Target target(destination, connect);
     TRY_ASSIGN(const std::vector<Installed> installed, install_runtime(target, invocation.value("--from")));
     print(invocation.json() ? installed_json(installed) : installed_plain(installed));
     return 0;

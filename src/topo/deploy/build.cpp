@@ -198,6 +198,43 @@ host::Result<std::vector<const Service*>> in_build_order(const Project& project)
     return order;
 }
 
+host::Result<std::map<std::string, Image>> find_images(const Project& project, const Engine& host,
+                                                       const EngineInfo& target) {
+    std::map<std::string, Image> made;
+    // All in one question; the engine answers in this order. Where one is missing, one by one tells which.
+    std::vector<std::string> names;
+    for (const Service& service : project.services)
+        if (std::find(names.begin(), names.end(), project.image_of(service)) == names.end())
+            names.push_back(project.image_of(service));
+    TRY_ASSIGN(const std::vector<Image> all, host.images(names));
+    for (std::size_t i = 0; i < names.size() && all.size() != names.size(); ++i) {
+        TRY_ASSIGN(const std::vector<Image> found, host.images({names[i]}));
+        if (!found.empty()) continue;
+        const auto user = std::find_if(project.services.begin(), project.services.end(), [&](const Service& service) {
+            return project.image_of(service) == names[i];
+        });
+        return host::failure(ErrorCode::NotFound, "the image {} of service \"{}\" is not there after the build",
+                             names[i], user->name);
+    }
+    if (all.size() != names.size())
+        return host::failure(ErrorCode::InvalidExternalData, "{} answered for {} of {} images", name_of(host.kind()),
+                             all.size(), names.size());
+    for (const Service& service : project.services) {
+        const std::string name = project.image_of(service);
+        const Image& image = all[static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin())];
+        // Engines start an image of the wrong architecture with a mere warning, or not at all and say so too late.
+        if (!service.is_firmware() && service.scale > 0 && !target.architecture.empty() &&
+            image.architecture != target.architecture)
+            return std::unexpected(host::Error(
+                ErrorCode::NotSupported,
+                fmt::format("the image {} of service \"{}\" is {}, the target is {}/{}", short_image_name(name),
+                            service.name, image.platform(), target.os, target.architecture),
+                "build it for the target's platform, or deploy to another target"));
+        made[service.name] = image;
+    }
+    return made;
+}
+
 host::Result<std::map<std::string, Image>> make_images(const Project& project, const Engine& host,
                                                        const EngineInfo& target) {
     TRY_ASSIGN(const auto order, in_build_order(project));
@@ -220,25 +257,7 @@ host::Result<std::map<std::string, Image>> make_images(const Project& project, c
         pulled = true;
         TRY(pull_one(project, service, host, platforms[service.name]));
     }
-    std::map<std::string, Image> made;
-    for (const Service& service : project.services) {
-        const std::string name = project.image_of(service);
-        TRY_ASSIGN(const std::vector<Image> found, host.images({name}));
-        if (found.empty())
-            return host::failure(ErrorCode::NotFound, "the image {} of service \"{}\" is not there after the build",
-                                 name, service.name);
-        const Image& image = found.front();
-        // Engines start an image of the wrong architecture with a mere warning, or not at all and say so too late.
-        if (!service.is_firmware() && service.scale > 0 && !target.architecture.empty() &&
-            image.architecture != target.architecture)
-            return std::unexpected(host::Error(
-                ErrorCode::NotSupported,
-                fmt::format("the image {} of service \"{}\" is {}, the target is {}/{}", short_image_name(name),
-                            service.name, image.platform(), target.os, target.architecture),
-                "build it for the target's platform, or deploy to another target"));
-        made[service.name] = image;
-    }
-    return made;
+    return find_images(project, host, target);
 }
 
 }  // namespace talpa::topo

@@ -29,6 +29,11 @@ struct Builder {
 /// Services with `build`, those first whose images others copy from. A cycle of service: contexts is an error.
 [[nodiscard]] host::Result<std::vector<const Service*>> in_build_order(const Project& project);
 
+/// The image of every service, as it is on this machine now.
+/// Errors: one is not there, or has another architecture than the target.
+[[nodiscard]] host::Result<std::map<std::string, Image>> find_images(const Project& project, const Engine& host,
+                                                                     const EngineInfo& target);
+
 /// Builds or finds every image; by service. Engine output passes through on standard output.
 /// Errors: a build failed, an image is neither here nor to be had, an image has another architecture than asked for.
 [[nodiscard]] host::Result<std::map<std::string, Image>> make_images(const Project& project, const Engine& host, const EngineInfo& target);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "topo/deploy/preflight.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -17,20 +18,37 @@ struct State {
     bool has_check = false;
 };
 
-// "running|healthy|0|true" of each container, in one session.
-host::Result<std::vector<State>> ask(const Engine& engine, const std::vector<std::string>& names) {
+struct Answer {
+    std::vector<State> states;
+    std::vector<std::uint16_t> listening;  ///< only if it was asked for
+};
+
+// "running|healthy|0|true" of each container and the ports that listen, in one session. The ports by the target's own
+// tables: an answer over the network would also test firewalls between us.
+host::Result<Answer> ask(const Engine& engine, const std::vector<std::string>& names, bool ports) {
     const char* health = engine.kind() == EngineKind::Docker ? "{{if .State.Health}}{{.State.Health.Status}}{{end}}|{{.State.ExitCode}}|{{if .Config.Healthcheck}}1{{end}}"
                                                              : "{{.State.Health.Status}}|{{.State.ExitCode}}|{{if .Config.Healthcheck}}1{{end}}";
-    std::vector<std::string> words = {"inspect", "--type", "container", "--format", std::string("{{.State.Status}}|") + health};
+    std::vector<std::string> words = {std::string(name_of(engine.kind())), "inspect", "--type", "container", "--format", std::string("{{.State.Status}}|") + health};
     words.insert(words.end(), names.begin(), names.end());
-    TRY_ASSIGN(const Outcome outcome, engine.run(words, Milliseconds(30'000)));
-    std::vector<State> states;
+    Command command = engine.target().shell(shell_quoted(words) + " || exit 1" + (ports ? "; cat /proc/net/tcp /proc/net/tcp6 2>/dev/null; true" : ""));
+    command.timeout = Milliseconds(30'000);
+    TRY_ASSIGN(const Outcome outcome, capture(command));
+    if (!outcome.ok())
+        return host::failure(outcome.timed_out ? ErrorCode::Timeout : ErrorCode::AccessFailed, "the engine does not say how its containers are: {}",
+                             outcome.timed_out ? "timed out" : printable(trimmed(outcome.err), LineEnds::Replace));
+    Answer answer;
     for (const std::string& line : lines_of(outcome.out)) {
         const std::vector<std::string> parts = split(line, "|");
-        if (parts.size() == 4) states.push_back({lower(parts[0]), lower(parts[1]), std::atoi(parts[2].c_str()), !parts[3].empty()});
+        if (parts.size() == 4) answer.states.push_back({lower(parts[0]), lower(parts[1]), std::atoi(parts[2].c_str()), !parts[3].empty()});
     }
-    if (states.size() != names.size()) return host::failure(ErrorCode::InvalidArgument, "the engine answered for {} of {} containers", states.size(), names.size());
-    return states;
+    if (answer.states.size() != names.size())
+        return host::failure(ErrorCode::InvalidArgument, "the engine answered for {} of {} containers", answer.states.size(), names.size());
+    if (ports) answer.listening = parse_listening(outcome.out);
+    return answer;
+}
+
+bool has_tcp_port(const Desired& d) {
+    return std::any_of(d.ports.begin(), d.ports.end(), [](const Port& p) { return p.published != 0 && p.protocol == "tcp"; });
 }
 
 std::string log_end(const Engine& engine, const std::string& name) {
@@ -40,17 +58,8 @@ std::string log_end(const Engine& engine, const std::string& name) {
     return text.empty() ? "" : "\nits log ends:\n" + text;
 }
 
-bool port_accepts(const Engine& engine, std::uint16_t port) {
-    // In the target's own tables: an answer over the network would also test firewalls between us.
-    const std::string script = fmt::format("cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ':{:04X} [0-9A-F]*:0000 0A'", port);
-    Command command = engine.target().shell(script);
-    command.timeout = Milliseconds(10'000);
-    const auto outcome = capture(command);
-    return outcome && outcome->ok();
-}
-
 // Has this container shown that it is good? Podman's own checks are run here.
-host::Result<bool> is_good(const Engine& engine, const Desired& d, const State& state, Clock::duration age) {
+host::Result<bool> is_good(const Engine& engine, const Desired& d, const State& state, const std::vector<std::uint16_t>& listening, Clock::duration age) {
     if (state.state == "exited" || state.state == "dead" || state.state == "stopped") {
         if (state.exit_code == 0) return true;  // a job that is done
         return host::failure(ErrorCode::InvalidState, "{} ended with status {}{}", d.name, state.exit_code, log_end(engine, d.name));
@@ -60,7 +69,7 @@ host::Result<bool> is_good(const Engine& engine, const Desired& d, const State& 
     const bool checked = state.has_check && !(d.healthcheck && d.healthcheck->disabled);
     if (!checked) {
         if (!d.settled && age < kSettleTime) return false;
-        return std::all_of(d.ports.begin(), d.ports.end(), [&](const Port& p) { return p.published == 0 || p.protocol != "tcp" || port_accepts(engine, p.published); });
+        return std::all_of(d.ports.begin(), d.ports.end(), [&](const Port& p) { return p.published == 0 || p.protocol != "tcp" || std::find(listening.begin(), listening.end(), p.published) != listening.end(); });
     }
     if (state.health == "healthy") return true;
     if (engine.kind() == EngineKind::Podman) {
@@ -80,10 +89,10 @@ host::Result<void> wait_until_good(const Engine& engine, const std::vector<Desir
     for (Milliseconds pause(150);; pause = std::min(pause * 2, Milliseconds(2000))) {
         std::vector<std::string> names;
         for (const Desired& d : open) names.push_back(d.name);
-        TRY_ASSIGN(const std::vector<State> states, ask(engine, names));
+        TRY_ASSIGN(const Answer answer, ask(engine, names, std::any_of(open.begin(), open.end(), has_tcp_port)));
         std::vector<Desired> rest;
         for (std::size_t i = 0; i < open.size(); ++i) {
-            TRY_ASSIGN(const bool good, is_good(engine, open[i], states[i], Clock::now() - started));
+            TRY_ASSIGN(const bool good, is_good(engine, open[i], answer.states[i], answer.listening, Clock::now() - started));
             if (!good) rest.push_back(open[i]);
         }
         open = std::move(rest);
@@ -91,7 +100,10 @@ host::Result<void> wait_until_good(const Engine& engine, const std::vector<Desir
         if (interrupted()) return std::unexpected(interruption());
         if (Clock::now() - started > limit)
             return host::failure(ErrorCode::Timeout, "{} did not become healthy within {} s{}", open[0].name, limit.count() / 1000, log_end(engine, open[0].name));
-        std::this_thread::sleep_for(pause);
+        // Not past the moment when those that only have to stay up have done so.
+        const auto age = std::chrono::duration_cast<Milliseconds>(Clock::now() - started);
+        const bool settling = age < kSettleTime;
+        std::this_thread::sleep_for(settling ? std::min(pause, kSettleTime - age + Milliseconds(5)) : pause);
     }
 }
 
@@ -105,7 +117,8 @@ host::Result<void> wait_for_dependency(const Engine& engine, const std::string& 
     }
     const auto end = Clock::now() + (limit.count() == 0 ? Milliseconds(600'000) : std::max(limit, Milliseconds(600'000)));
     for (;;) {
-        TRY_ASSIGN(const std::vector<State> states, ask(engine, {container}));
+        TRY_ASSIGN(const Answer answer, ask(engine, {container}, false));
+        const std::vector<State>& states = answer.states;
         if (states[0].state == "exited" || states[0].state == "stopped") {
             if (states[0].exit_code == 0) return {};
             return host::failure(ErrorCode::InvalidState, "{} ended with status {}{}", container, states[0].exit_code, log_end(engine, container));

@@ -1,9 +1,11 @@
 #include "topo/deploy/pipeline.h"
 
 #include <algorithm>
+#include <future>
 
 #include "base/host/file.h"
 #include "topo/deploy/build.h"
+#include "topo/deploy/health_gate.h"
 #include "topo/deploy/record.h"
 #include "topo/project/parameters.h"
 #include "topo/project/project_checks.h"
@@ -36,13 +38,13 @@ host::Result<void> check(const Project& project, const DeployOptions& options) {
 }
 
 // Keys that only the Compose plugin can honour: named before anything is changed.
-host::Result<void> check_keys(const Project& project) {
-    if (project.not_honoured.empty()) return {};
+host::Result<void> check_keys(const Project& project, const Method& method) {
+    if (method.plugin || project.not_honoured.empty()) return {};
     std::string names;
     for (const NotHonoured& one : project.not_honoured)
         names += fmt::format("\n- {} (line {})", one.path, one.mark.line);
     return std::unexpected(host::Error(ErrorCode::NotSupported, "topo cannot honour these keys of the project:" + names,
-                                       "remove them, or deploy with docker compose on the target"));
+                                       "remove them, or deploy with the Compose plugin (--compose always)"));
 }
 
 struct Prepared {
@@ -95,7 +97,7 @@ std::vector<ImageToSend> images_to_send(const Project& project, const std::map<s
 
 std::string host_of(const Destination& destination, const Target& target) {
     const auto name = target.host_name();
-    return name ? *name : destination.host;
+    return url_host(name ? *name : destination.host);
 }
 
 // Where a virtual board's pages can be seen; without that the address that the project prints would be nobody's.
@@ -106,6 +108,89 @@ void publish_ports(const Target& target, const std::vector<Desired>& containers)
             if (port.published != 0 && port.protocol == "tcp") ports.push_back(port.published);
     if (const auto done = publish_board_ports(target.destination(), ports); !done)
         warn(fmt::format("{} ({})", done.error().message, done.error().hint));
+}
+
+host::Result<void> send(const DeployOptions& options, const Prepared& prepared, const Engine& host,
+                        const std::vector<ImageToSend>& images, const std::vector<Image>& there, DeployEvents& events) {
+    const Target& target = prepared.engine.target();
+    const bool registry = options.sending == Sending::Registry;
+    if (!registry) events.stage("Transfer images");
+    const TransferPlan plan = plan_transfer(images, prepared.engine.kind(), there);
+    if (registry && plan.send.empty()) events.stage("Transfer images");  // else its stages have their own names
+    const auto progress = [&](const TransferProgress& p) { events.transfer(p); };
+    if (prepared.state.knows_free && plan.bytes / 1024 > prepared.state.free_kb)
+        return std::unexpected(host::Error(ErrorCode::OutOfResources,
+                                           fmt::format("the images need {}, the target has {} left",
+                                                       human_bytes(plan.bytes),
+                                                       human_bytes(prepared.state.free_kb * 1024)),
+                                           "topo prune --target " + shell_quoted(target.destination().uri())));
+    switch (options.sending) {
+        case Sending::Layers:
+            TRY(send_images(plan, host, prepared.engine, progress));
+            break;
+        case Sending::Whole:
+            TRY(pipe_images(plan, host, prepared.engine, progress));
+            break;
+        case Sending::Registry:
+            TRY(send_by_registry(
+                plan, host, prepared.engine, options.registry, [&](std::string_view title) { events.stage(title); },
+                [&](std::string_view line) { events.said(line); }));
+            break;
+    }
+    events.transfer_done(plan);
+    return {};
+}
+
+std::string what_is_there(const Engine& engine, const std::string& project) {
+    const auto containers = engine.containers(project);
+    if (!containers) return "; what is there now could not be asked";
+    std::string text;
+    for (const Container& c : *containers) text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", c.name, c.state);
+    return text.empty() ? "; no container of the project is there now" : "; there is now: " + text;
+}
+
+// The containers of a record, in place of what is there.
+host::Result<void> restore(const Engine& engine, const std::string& project, Record record,
+                           const ApplyOptions& options, DeployEvents& events) {
+    for (Desired& d : record.containers) d.words[d.image_at] = d.image_id;  // the name means a newer image by now
+    TRY_ASSIGN(const std::vector<Container> existing, engine.containers(project));
+    const ApplyPlan plan = plan_apply(record.containers, existing, {}, options);
+    TRY(apply(engine, plan, options,
+              [&](const std::string& name, std::string_view what) { events.container(name, what); }));
+    for (const Desired& d : record.containers) (void)engine.tag(d.image_id, d.image);
+    return {};
+}
+
+// `up`, and then what the plugin does not do: the health gate, and the way back.
+host::Result<void> start_by_plugin(const ComposePlugin& plugin, const Project& project, const Prepared& prepared,
+                                   std::vector<Desired> desired, const ApplyOptions& options, DeployEvents& events) {
+    const Engine& engine = prepared.engine;
+    const auto records = read_records(engine.target(), project.name);
+    auto done = plugin.up(options);
+    if (done) {
+        TRY_ASSIGN(const std::vector<Container> now, engine.containers(project.name));
+        for (Desired& d : desired)
+            for (const Container& c : now)
+                if (c.name == d.name)
+                    d.settled = std::any_of(prepared.existing.begin(), prepared.existing.end(), [&](const Container& old) {
+                        return old.id == c.id && old.state == "running";
+                    });
+        done = wait_until_good(engine, desired, options.wait);
+        if (done) return {};
+    }
+    host::Error error = std::move(done.error());
+    const bool has_record = records && records->current && !prepared.existing.empty();
+    if (!options.roll_back || !has_record) {
+        error.message += what_is_there(engine, project.name);
+        return std::unexpected(std::move(error));
+    }
+    const InterruptShield shield;
+    if (const auto back = restore(engine, project.name, *records->current, options, events); back)
+        error.message += "; the old containers run again";
+    else
+        error.message += "; the old containers could not be started again: " + back.error().message;
+    error.message += what_is_there(engine, project.name);
+    return std::unexpected(std::move(error));
 }
 
 // Bind mounts whose source is not there: Compose makes a folder, Podman would refuse.
@@ -144,11 +229,13 @@ host::Result<DeployPlan> plan_deploy(const DeployOptions& options, const Target&
     DeployPlan plan;
     TRY_ASSIGN(plan.project, load_for_target(options, target));
     TRY(check(plan.project, options));
-    TRY(check_keys(plan.project));
     TRY_ASSIGN(const Prepared prepared, prepare(plan.project, options, target));
     plan.findings = prepared.findings;
     const Target here(Destination{.user = {}, .host = "localhost", .port = {}});
     TRY_ASSIGN(const Engine host, engine_of(here, {}));
+    TRY_ASSIGN(plan.method,
+               find_method(options.compose, host, prepared.engine, prepared.facts.info, plan.project));
+    TRY(check_keys(plan.project, plan.method));
     std::map<std::string, Image> images;
     for (const Service& service : plan.project.services) {
         TRY_ASSIGN(const std::vector<Image> found, host.images({plan.project.image_of(service)}));
@@ -160,8 +247,9 @@ host::Result<DeployPlan> plan_deploy(const DeployOptions& options, const Target&
             images[service.name] = found.front();
     }
     if (!target.is_local()) {
-        TRY_ASSIGN(plan.transfer,
-                   plan_transfer(images_to_send(plan.project, images, prepared.engine.kind()), prepared.engine));
+        TRY_ASSIGN(const std::vector<Image> there, prepared.engine.all_images());
+        plan.transfer = plan_transfer(images_to_send(plan.project, images, prepared.engine.kind()),
+                                      prepared.engine.kind(), there);
     }
     for (const Service& service : plan.project.services)
         images.try_emplace(service.name);  // not built yet: will differ
@@ -173,40 +261,49 @@ host::Result<DeployPlan> plan_deploy(const DeployOptions& options, const Target&
 host::Result<Project> deploy(const DeployOptions& options, const Target& target, DeployEvents& events) {
     TRY_ASSIGN(Project project, load_for_target(options, target));
     TRY(check(project, options));
-    TRY(check_keys(project));
+    if (options.compose == ComposeUse::Never) TRY(check_keys(project, {}));  // before anybody is asked anything
     events.stage("Check target");
+    // This machine is asked while the target is.
+    const Target here(Destination{.user = {}, .host = "localhost", .port = {}});
+    auto host_asked = std::async(target.is_local() ? std::launch::deferred : std::launch::async,
+                                 [&] { return engine_of(here, {}); });
     TRY_ASSIGN(const Prepared prepared, prepare(project, options, target));
     TRY(all_clear(prepared.findings));
-    const Target here(Destination{.user = {}, .host = "localhost", .port = {}});
-    TRY_ASSIGN(const Engine host, target.is_local() ? host::Result<Engine>(prepared.engine) : engine_of(here, {}));
-    TRY_ASSIGN(const auto images, make_images(project, host, prepared.facts.info));
+    TRY_ASSIGN(const Engine host, target.is_local() ? host::Result<Engine>(prepared.engine) : host_asked.get());
+    TRY_ASSIGN(const Method method, find_method(options.compose, host, prepared.engine, prepared.facts.info, project));
+    events.method(method);
+    TRY(check_keys(project, method));
+    // What images the target has, and what was deployed before, is found out while something else takes its time.
+    auto there_asked = std::async(target.is_local() ? std::launch::deferred : std::launch::async,
+                                  [&] { return prepared.engine.all_images(); });
+    const ComposePlugin plugin(options.file, options.profiles, host, target);
+    TRY_ASSIGN(const auto images, method.plugin ? plugin.make_images(project, prepared.facts.info)
+                                                : make_images(project, host, prepared.facts.info));
     if (!target.is_local()) {
-        events.stage("Transfer images");
-        TRY_ASSIGN(const TransferPlan plan,
-                   plan_transfer(images_to_send(project, images, prepared.engine.kind()), prepared.engine));
-        const auto progress = [&](const TransferProgress& p) { events.transfer(p); };
-        if (prepared.state.knows_free && plan.bytes / 1024 > prepared.state.free_kb)
-            return std::unexpected(
-                host::Error(ErrorCode::OutOfResources,
-                            fmt::format("the images need {}, the target has {} left", human_bytes(plan.bytes),
-                                        human_bytes(prepared.state.free_kb * 1024)),
-                            "topo prune --target " + shell_quoted(target.destination().uri())));
-        TRY(options.whole_images ? pipe_images(plan, host, prepared.engine, progress)
-                                 : send_images(plan, host, prepared.engine, progress));
-        events.transfer_done(plan);
+        TRY_ASSIGN(const std::vector<Image> there, there_asked.get());
+        TRY(send(options, prepared, host, images_to_send(project, images, prepared.engine.kind()), there, events));
     }
     events.stage("Start services");
+    auto records_asked = std::async(std::launch::async, [&] { return read_records(target, project.name); });
     TRY_ASSIGN(std::vector<Desired> desired, desired_containers(project, images, prepared.facts));
     const Record record{.time = {}, .containers = desired};
-    TRY(make_bind_sources(project, prepared.engine));
-    const ApplyPlan plan = plan_apply(std::move(desired), prepared.existing, resources(project), options.apply);
-    for (const Container& orphan : plan.orphans)
-        if (!options.apply.remove_orphans)
-            warn(fmt::format("{} belongs to a service that is no longer in the file; --remove-orphans removes it",
-                             orphan.name));
-    TRY(apply(prepared.engine, plan, options.apply,
-              [&](const std::string& name, std::string_view what) { events.container(name, what); }));
-    if (const auto written = write_record(target, project.name, record); !written) warn(written.error().message);
+    if (method.plugin) {
+        TRY(start_by_plugin(plugin, project, prepared, std::move(desired), options.apply, events));
+    } else {
+        TRY(make_bind_sources(project, prepared.engine));
+        const ApplyPlan plan = plan_apply(std::move(desired), prepared.existing, resources(project), options.apply);
+        for (const Container& orphan : plan.orphans)
+            if (!options.apply.remove_orphans)
+                warn(fmt::format("{} belongs to a service that is no longer in the file; --remove-orphans removes it",
+                                 orphan.name));
+        TRY(apply(prepared.engine, plan, options.apply,
+                  [&](const std::string& name, std::string_view what) { events.container(name, what); }));
+    }
+    // Of keys that only the plugin honours a record knows nothing: going back to it would make other containers.
+    if (!project.not_honoured.empty())
+        log(Level::Debug, "not recorded for topo rollback: the project has keys that only the Compose plugin honours");
+    else if (const auto written = write_record(target, project.name, record, records_asked.get()); !written)
+        warn(written.error().message);
     publish_ports(target, record.containers);
     return project;
 }
@@ -217,26 +314,19 @@ host::Result<void> rollback(const Project& project, const Engine& engine, const 
     if (!records.previous)
         return host::failure(ErrorCode::NotFound, "there is no earlier deployment of \"{}\" to go back to",
                              project.name);
-    Record back = *records.previous;
+    const Record& back = *records.previous;
     std::vector<std::string> wanted;
-    for (Desired& d : back.containers) {
-        wanted.push_back(d.image_id);
-        d.words[d.image_at] = d.image_id;  // the name means a newer image by now
-    }
+    for (const Desired& d : back.containers) wanted.push_back(d.image_id);
     TRY_ASSIGN(const std::vector<Image> there, engine.images(wanted));
     for (const Desired& d : back.containers)
         if (std::none_of(there.begin(), there.end(), [&](const Image& image) { return image.id == d.image_id; }))
             return host::failure(ErrorCode::NotFound, "the image {} of {} is no longer on the target",
                                  d.image_id.substr(0, 12), d.name);
-    TRY_ASSIGN(const std::vector<Container> existing, engine.containers(project.name));
     events.note(fmt::format("going back to the deployment of {}", back.time));
     events.stage("Start services");
-    const ApplyPlan plan = plan_apply(back.containers, existing, {}, options);
-    TRY(apply(engine, plan, options,
-              [&](const std::string& name, std::string_view what) { events.container(name, what); }));
-    for (const Desired& d : back.containers) (void)engine.tag(d.image_id, d.image);
+    TRY(restore(engine, project.name, back, options, events));
     publish_ports(engine.target(), back.containers);
-    return write_record(engine.target(), project.name, *records.previous);
+    return write_record(engine.target(), project.name, *records.previous, records);
 }
 
 std::string success_message(const Project& project, const std::string& file) {

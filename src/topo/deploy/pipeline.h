@@ -5,11 +5,16 @@
 #include <string>
 
 #include "topo/deploy/apply.h"
+#include "topo/deploy/compose_plugin.h"
 #include "topo/deploy/preflight.h"
+#include "topo/deploy/registry.h"
 #include "topo/deploy/transfer.h"
 #include "topo/project/compose_model.h"
 
 namespace talpa::topo {
+
+/// How images get to the target: missing layers (upload.h), save | load, or through a registry (registry.h).
+enum class Sending { Layers, Whole, Registry };
 
 struct DeployOptions {
     std::filesystem::path file;
@@ -17,7 +22,9 @@ struct DeployOptions {
     ApplyOptions apply;
     bool project_checks = true;
     bool preflight = true;
-    bool whole_images = false;  ///< --no-registry: save | load
+    Sending sending = Sending::Layers;
+    RegistryOptions registry;
+    ComposeUse compose = ComposeUse::Auto;
     std::optional<EngineKind> engine;
 };
 
@@ -27,6 +34,10 @@ class DeployEvents {
     virtual ~DeployEvents() = default;
     virtual void stage(std::string_view title) = 0;
     virtual void note(std::string_view text) = 0;
+    /// By whom the project is applied, and why.
+    virtual void method(const Method& method) = 0;
+    /// A line of a program that sends images.
+    virtual void said(std::string_view line) = 0;
     virtual void container(const std::string& name, std::string_view what) = 0;
     virtual void transfer(const TransferProgress& progress) = 0;
     virtual void transfer_done(const TransferPlan& plan) = 0;
@@ -34,6 +45,7 @@ class DeployEvents {
 
 struct DeployPlan {
     Project project;
+    Method method;
     std::vector<std::string> build, pull;     ///< services
     TransferPlan transfer;                    ///< as far as images are here already
     std::vector<std::string> unknown_images;  ///< not built yet, so nothing is known of them

@@ -126,10 +126,9 @@ host::Result<Records> read_records(const Target& target, const std::string& proj
     return records;
 }
 
-host::Result<void> write_record(const Target& target, const std::string& project, const Record& record) {
+host::Result<void> write_record(const Target& target, const std::string& project, const Record& record, const host::Result<Records>& old) {
     Record stamped = record;
     stamped.time = now();
-    const auto old = read_records(target, project);
     const bool same = old && old->current && same_part(*old->current) == same_part(stamped);
     if (same) return {};  // its time stays that of the deployment that made these containers
     const char* keep = "if [ -f \"$d/current.json\" ]; then mv \"$d/current.json\" \"$d/previous.json\"; fi && ";

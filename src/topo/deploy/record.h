@@ -25,7 +25,9 @@ struct Records {
 
 [[nodiscard]] host::Result<Records> read_records(const Target& target, const std::string& project);
 /// `record` becomes the current one; the one that was current becomes the previous, unless both say the same.
-[[nodiscard]] host::Result<void> write_record(const Target& target, const std::string& project, const Record& record);
+/// `old`: what read_records() said.
+[[nodiscard]] host::Result<void> write_record(const Target& target, const std::string& project, const Record& record,
+                                              const host::Result<Records>& old);
 [[nodiscard]] host::Result<void> remove_records(const Target& target, const std::string& project);
 
 }  // namespace talpa::topo

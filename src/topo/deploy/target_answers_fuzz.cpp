@@ -7,6 +7,8 @@
 #include "topo/deploy/image_archive.h"
 #include "topo/deploy/preflight.h"
 #include "topo/deploy/record.h"
+#include "topo/deploy/registry.h"
+#include "topo/target/device_tree_rpmsg.h"
 #include "topo/target/health.h"
 #include "topo/target/ssh_error.h"
 
@@ -21,6 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         case 1:
             (void)parse_meminfo(text);
             (void)parse_listening(text);
+            (void)exposed_listeners(text, kDefaultRegistryPort);
             break;
         case 2: {
             const ProbeAnswers answers = parse_probe(text, "n");
@@ -39,6 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             (void)parse_containers(EngineKind::Docker, text, text);
             (void)parse_images(text);
             (void)create_body(text, {"CMD", "/check"});
+            (void)parse_registry_container(text);
             break;
         case 5:
             (void)parse_info(EngineKind::Docker, text);
@@ -55,6 +59,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             (void)after_marker(text, found);
             (void)classify_ssh(text);
             (void)parse_create_answer(text);
+            (void)pushed_digest(text);
+            (void)overlapping_region(TreeText::parse(text), "/reserved-memory/x", 0xC0000000, 0x400000);
+            (void)missing_for_rpmsg(TreeText::parse(text));
             break;
         }
     }

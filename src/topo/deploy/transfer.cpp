@@ -125,9 +125,8 @@ bool layer_is_missing(EngineKind target, const TransferPlan& plan, const std::ve
     });
 }
 
-host::Result<TransferPlan> plan_transfer(const std::vector<ImageToSend>& images, const Engine& target) {
+TransferPlan plan_transfer(const std::vector<ImageToSend>& images, EngineKind target, const std::vector<Image>& there) {
     TransferPlan plan;
-    TRY_ASSIGN(const std::vector<Image> there, target.all_images());
     for (const Image& image : there) {
         plan.layers_there.insert(plan.layers_there.end(), image.layers.begin(), image.layers.end());
         plan.chains_there.push_back(image.layers);
@@ -140,7 +139,7 @@ host::Result<TransferPlan> plan_transfer(const std::vector<ImageToSend>& images,
             plan.send.push_back(one);
             bool all = true;
             for (std::size_t i = 0; i < one.image.layers.size(); ++i) {
-                const bool is_missing = layer_is_missing(target.kind(), plan, one.image.layers, i);
+                const bool is_missing = layer_is_missing(target, plan, one.image.layers, i);
                 if (is_missing) missing.insert(one.image.layers[i]);
                 all = all && is_missing;
             }
@@ -180,7 +179,8 @@ host::Result<void> send_images(const TransferPlan& plan, const Engine& host, con
             if (layer_is_missing(target.kind(), plan, chain, i) && chosen.insert(chain[i]).second)
                 blobs.push_back({.digest = hex(chain[i]), .bytes = image->layers[i].bytes});
     }
-    TRY_ASSIGN(const Staging staging, Staging::open(target.target()));
+    std::stable_sort(blobs.begin(), blobs.end(), [](const Blob& a, const Blob& b) { return a.bytes.size() > b.bytes.size(); });
+    TRY_ASSIGN(const Staging staging, Staging::open(target.target(), blobs));
     TRY(host::with_context(staging.upload(blobs, progress), "sending layers"));
 
     TarWriter tar;

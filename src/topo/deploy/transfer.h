@@ -29,8 +29,8 @@ struct TransferPlan {
     std::vector<std::vector<std::string>> chains_there;  ///< of the target's images
 };
 
-/// Compares by image ID. One question to the target.
-[[nodiscard]] host::Result<TransferPlan> plan_transfer(const std::vector<ImageToSend>& images, const Engine& target);
+/// Compares by image ID with what the target has.
+[[nodiscard]] TransferPlan plan_transfer(const std::vector<ImageToSend>& images, EngineKind target, const std::vector<Image>& there);
 
 struct TransferProgress {
     std::string layer;  ///< short digest

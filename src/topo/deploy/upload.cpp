@@ -28,14 +28,30 @@ std::string advice(const std::string& said) {
 
 }  // namespace
 
-host::Result<Staging> Staging::open(const Target& target) {
+host::Result<Staging> Staging::open(const Target& target, const std::vector<Blob>& blobs) {
+    std::string digests;
+    for (const Blob& blob : blobs) digests += " " + blob.digest;
     Command command = target.shell("d=\"${XDG_CACHE_HOME:-$HOME/.cache}/topo/staging\"; for p in sha256sum tar tail; do command -v $p >/dev/null || { echo \"$p is missing\" >&2; exit 9; }; done; "
-                                   "umask 077; mkdir -p \"$d/blobs/sha256\" && printf '%s' \"$d\"");
+                                   "umask 077; mkdir -p \"$d/blobs/sha256\" && cd \"$d/blobs/sha256\" || exit 1; printf '%s\\n' \"$d\"; "
+                                   "for b in" + digests + "; do if [ -f $b ]; then echo $b done; elif [ -f $b.part ]; then echo $b $(wc -c < $b.part); fi; done");
     command.timeout = kQuestion;
     TRY_ASSIGN(const Outcome outcome, capture(command));
-    if (!outcome.ok() || outcome.out.empty())
+    const std::vector<std::string> lines = lines_of(outcome.out);
+    if (!outcome.ok() || lines.empty() || lines[0].empty())
         return std::unexpected(host::Error(ErrorCode::AccessFailed, "no staging folder on the target: " + words_of(outcome), outcome.status == 9 ? "topo deploy --no-registry sends whole images instead" : advice(words_of(outcome))));
-    return Staging(target, outcome.out);
+    Staging staging(target, lines[0]);
+    for (const Blob& blob : blobs)
+        for (std::size_t i = 1; i < lines.size(); ++i) {
+            if (!lines[i].starts_with(blob.digest + " ")) continue;
+            const std::string answer = lines[i].substr(blob.digest.size() + 1);
+            std::uint64_t bytes = 0;
+            if (answer == "done")
+                bytes = blob.bytes.size() + 1;
+            else
+                std::from_chars(answer.data(), answer.data() + answer.size(), bytes);
+            staging.there_[blob.digest] = bytes;
+        }
+    return staging;
 }
 
 host::Result<void> Staging::run(const std::string& script, std::string input) const {
@@ -48,31 +64,24 @@ host::Result<void> Staging::run(const std::string& script, std::string input) co
 
 host::Result<void> Staging::upload_one(const Blob& blob, const std::function<void(std::uint64_t)>& sent) const {
     const std::string path = shell_quoted(folder_ + "/blobs/sha256/" + blob.digest);
-    // How much is there? Two tries: a part that turns out to be damaged is sent anew.
-    for (int attempt = 0; attempt < 2; ++attempt) {
-        Command ask = target_.shell(fmt::format("if [ -f {0} ]; then echo done; elif [ -f {0}.part ]; then wc -c < {0}.part; else echo 0; fi", path));
-        ask.timeout = kQuestion;
-        TRY_ASSIGN(const Outcome there, capture(ask));
-        if (!there.ok()) return host::failure(ErrorCode::AccessFailed, "the target did not answer: {}", words_of(there));
-        const std::string_view answer = trimmed(there.out);
-        if (answer == "done") {
-            sent(blob.bytes.size());
-            return {};
-        }
-        std::uint64_t offset = 0;
-        std::from_chars(answer.data(), answer.data() + answer.size(), offset);
-        if (offset > blob.bytes.size()) offset = 0;
-        Command put = target_.shell(fmt::format("{} {}.part", offset == 0 ? "cat >" : "cat >>", path));
+    const auto known = there_.find(blob.digest);
+    std::uint64_t offset = known == there_.end() ? 0 : known->second;
+    if (offset > blob.bytes.size()) {  // whole, and verified when it came
+        sent(blob.bytes.size());
+        return {};
+    }
+    // Two tries: a part that turns out to be damaged is sent anew. What is short was cut off, and stays for the next time.
+    for (int attempt = 0; attempt < 2; ++attempt, offset = 0) {
+        const Command put = target_.shell(fmt::format(
+            "{0} {1}.part || exit 6; [ $(wc -c < {1}.part) -eq {2} ] || exit 8; set -- $(sha256sum {1}.part); "
+            "if [ \"$1\" = {3} ]; then mv {1}.part {1}; else rm -f {1}.part; exit 7; fi",
+            offset == 0 ? "cat >" : "cat >>", path, blob.bytes.size(), blob.digest));
         TRY_ASSIGN(const Outcome sending, feed(put, blob.bytes.substr(offset), [&](std::uint64_t bytes) { sent(offset + bytes); }));
-        if (!sending.ok()) {
-            const std::string said = words_of(sending);
-            return std::unexpected(host::Error(ErrorCode::AccessFailed, fmt::format("layer {} broke off: {}", blob.digest.substr(0, 12), said.empty() ? "the connection was lost" : said),
-                                               advice(said).empty() ? "run it again: it goes on where it ended" : advice(said)));
-        }
-        Command verify = target_.shell(fmt::format("set -- $(sha256sum {0}.part); if [ \"$1\" = {1} ]; then mv {0}.part {0}; else rm -f {0}.part; exit 7; fi", path, blob.digest));
-        TRY_ASSIGN(const Outcome verified, capture(verify));
-        if (verified.ok()) return {};
-        if (verified.status != 7) return host::failure(ErrorCode::AccessFailed, "layer {} could not be verified: {}", blob.digest.substr(0, 12), words_of(verified));
+        if (sending.ok()) return {};
+        if (sending.status == 7) continue;
+        const std::string said = words_of(sending);
+        return std::unexpected(host::Error(ErrorCode::AccessFailed, fmt::format("layer {} broke off: {}", blob.digest.substr(0, 12), said.empty() ? "the connection was lost" : said),
+                                           advice(said).empty() ? "run it again: it goes on where it ended" : advice(said)));
     }
     return host::failure(ErrorCode::InvalidExternalData, "layer {} arrived damaged, twice", blob.digest.substr(0, 12));
 }
@@ -104,7 +113,7 @@ host::Result<void> Staging::upload(const std::vector<Blob>& blobs, const std::fu
             if (trouble) return;
         }
     };
-    // sshd's MaxSessions may be as low as 2.
+    // sshd's MaxSessions may be as low as 2. Large ones first: else one is left alone at the end.
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < std::min<std::size_t>(2, blobs.size()); ++i) threads.emplace_back(work);
     for (std::thread& thread : threads) thread.join();

@@ -2,7 +2,9 @@
 // the target's own sha256sum before it counts as there.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,9 +24,10 @@ class Staging {
   public:
     /// ${XDG_CACHE_HOME:-$HOME/.cache}/topo/staging of the target, made if need be. What the target must have (sha256sum,
     /// tar, room) is asked here.
-    [[nodiscard]] static host::Result<Staging> open(const Target& target);
+    /// How much of each blob an earlier try has left there is asked with it: one session.
+    [[nodiscard]] static host::Result<Staging> open(const Target& target, const std::vector<Blob>& blobs);
 
-    /// Two at a time over the shared connection. Errors name the blob and say how much has arrived.
+    /// Two at a time over the shared connection, one session each. Errors name the blob and say how much has arrived.
     [[nodiscard]] host::Result<void> upload(const std::vector<Blob>& blobs, const std::function<void(const TransferProgress&)>& progress) const;
 
     /// A script of /bin/sh with $STAGING set and `input` on its standard input.
@@ -35,6 +38,7 @@ class Staging {
     [[nodiscard]] host::Result<void> upload_one(const Blob& blob, const std::function<void(std::uint64_t)>& sent) const;
     Target target_;
     std::string folder_;
+    std::map<std::string, std::uint64_t> there_;  ///< bytes by digest
 };
 
 }  // namespace talpa::topo

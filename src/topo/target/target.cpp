@@ -86,6 +86,14 @@ std::string after_marker(std::string_view text, bool& found) {
 }
 
 std::vector<std::string> Target::ssh_words(const std::vector<std::string>& extra) const {
+    return words_with(true, extra);
+}
+
+std::vector<std::string> Target::ssh_words_alone(const std::vector<std::string>& extra) const {
+    return words_with(false, extra);
+}
+
+std::vector<std::string> Target::words_with(bool shared, const std::vector<std::string>& extra) const {
     std::vector<std::string> words = {"ssh"};
     const auto option = [&](std::string text) {
         words.emplace_back("-o");
@@ -93,7 +101,7 @@ std::vector<std::string> Target::ssh_words(const std::vector<std::string>& extra
     };
     if (destination_.board) words.insert(words.end(), {"-F", board_configuration(destination_)});
     static const std::string kFolder = control_folder();
-    if (!kFolder.empty()) {
+    if (shared && !kFolder.empty()) {
         option("ControlMaster=auto");
         option("ControlPersist=10s");
         option("ControlPath=" + kFolder + "/%C");
@@ -238,6 +246,10 @@ host::Result<std::string> Target::host_name() const {
     for (const auto& [key, value] : all)
         if (key == "hostname") return value;
     return destination_.host;
+}
+
+std::string url_host(const std::string& name) {
+    return name.find(':') != std::string::npos ? "[" + name + "]" : name;
 }
 
 void Target::disconnect() const {

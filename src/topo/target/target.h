@@ -51,13 +51,19 @@ class Target {
 
     /// "ssh …" up to the destination, without a command; extra options in front.
     [[nodiscard]] std::vector<std::string> ssh_words(const std::vector<std::string>& extra = {}) const;
+    /// The same for a connection of its own, beside the shared one.
+    [[nodiscard]] std::vector<std::string> ssh_words_alone(const std::vector<std::string>& extra) const;
     /// Ends the connection that stays for ten seconds.
     void disconnect() const;
 
   private:
+    [[nodiscard]] std::vector<std::string> words_with(bool shared, const std::vector<std::string>& extra) const;
     Destination destination_;
     ConnectOptions options_;
 };
+
+/// A host name as it stands in a URL: an IPv6 address in brackets.
+[[nodiscard]] std::string url_host(const std::string& name);
 
 inline constexpr std::string_view kStartMarker = "__TOPO_COMMAND_START__";
 

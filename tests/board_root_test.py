@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """A board below a folder: each wrong write gives what Linux gives, by the shell's own echo; states; what comes and goes."""
+import json
 import os
 import pathlib
 import signal
@@ -212,6 +213,42 @@ def processors_have_memories_of_their_own():
         check("ERR 4" in lib.run(b, "ttyRPMSG0") and "ERR 4" in lib.run(b, "ttyRPMSG2"), "the others go on")
 
 
+def classify_takes_the_processor_that_is_meant():
+    program, photo = lib.SOURCE / "tests/golden/models/resnet8_random/resnet8_random.pte", lib.SOURCE / "docs/pictures/chelsea.jpg"
+    wanted = json.loads(lib.talpa("run", program, "--image", photo, "--json").stdout)["top"]
+    model = (0xC0000000, program.stat().st_size)
+
+    def holds_the_program(b, device):
+        with open(b.dev / device, "rb", buffering=0) as memory:
+            memory.seek(model[0])
+            return memory.read(model[1]) == program.read_bytes()
+
+    with board("--startup-delay", 0, "--remoteproc", 3) as b:
+        lib.shutil.copy(lib.FIRMWARE, b.root / "lib/firmware/runner.elf")
+        for number, k in enumerate((2, 0, 1)):  # so that ttys are numbered otherwise than processors
+            if k == 1:
+                none = lib.talpa("classify", photo, "--program", program, "--root", b.root, "--remoteproc", 1)
+                check(none.returncode == 1 and "echo start > /sys/class/remoteproc/remoteproc1/state" in none.stderr, none.stderr)
+            equal(shell_write("runner.elf", b.remoteproc(k) / "firmware"), "", "firmware")
+            equal(shell_write("start", b.remoteproc(k) / "state"), "", "start")
+            wait_for((b.dev / f"ttyRPMSG{number}").is_symlink, "tty")
+            equal(os.listdir(b.sys / f"bus/rpmsg/devices/virtio{k}.rpmsg-tty.-1.1024/tty"), [f"ttyRPMSG{number}"], "the device's tty")
+            check(f"/remoteproc{k}/" in os.path.realpath(b.sys / f"bus/rpmsg/devices/virtio{k}.rpmsg-tty.-1.1024"), "its place")
+        done = 0
+        for k, how in ((2, 2), (1, "remoteproc1"), (0, "imx-rproc")):
+            result = lib.talpa("classify", photo, "--program", program, "--root", b.root, "--remoteproc", how, "--json")
+            equal(result.returncode, 0, f"--remoteproc {how}: {result.stderr}")
+            equal(json.loads(result.stdout)["top"], wanted, f"--remoteproc {how}")
+            done |= 1 << k
+            for i, device in enumerate(("mem", "mem1", "mem2")):
+                equal(holds_the_program(b, device), bool(done >> i & 1), f"the program in /dev/{device} after --remoteproc {how}")
+        by_hand = lib.talpa("classify", photo, "--program", program, "--root", b.root, "--memory", "/dev/mem1", "--tty", "/dev/ttyRPMSG2",
+                            "--remoteproc", 1, "--json")
+        equal(json.loads(by_hand.stdout)["top"], wanted, f"by devices: {by_hand.stderr}")
+        absent = lib.talpa("classify", photo, "--program", program, "--root", b.root, "--remoteproc", 3)
+        check(absent.returncode == 1 and "no remote processor named 3 (only imx-rproc" in absent.stderr, absent.stderr)
+
+
 def kill_9_leaves_what_down_removes():
     b = lib.Board("--remoteproc", 2)
     os.kill(b.pid(), signal.SIGKILL)
@@ -266,5 +303,5 @@ if not lib.FIRMWARE.exists():
 sys.exit(lib.run_all([wrong_writes_give_what_linux_gives, old_kernels_refuse_a_second_start, one_write_is_one_command,
                       firmware_is_looked_for_where_linux_looks, a_program_that_knows_nothing_of_talpa_runs_a_network,
                       a_blocked_reader_wakes_when_the_processor_stops, many_idle_processors_cost_nothing,
-                      processors_have_memories_of_their_own,
+                      processors_have_memories_of_their_own, classify_takes_the_processor_that_is_meant,
                       kill_9_leaves_what_down_removes, device_tree_is_what_the_compiler_reads, options_are_checked]))

@@ -114,10 +114,13 @@ void add_classify(CLI::App& app, ClassifyOptions& o) {
         ->check(CLI::Range(0.01, 3600.0).description(""))
         ->capture_default_str();
     classify->add_option("--root", o.root, "Board's files (/dev, /sys) are under this folder")->type_name("DIR");
-    classify->add_option("--tty", o.tty, "RPMsg tty (default: the first usable /dev/ttyRPMSG*)")->type_name("DEVICE");
-    classify->add_option("--remoteproc", o.remoteproc, "Name of the remote processor")
-        ->type_name("NAME")
+    classify->add_option("--remoteproc", o.remoteproc, "Name of the remote processor; of several, its number")
+        ->type_name("NAME|K")
         ->capture_default_str();
+    classify->add_option("--memory", o.memory, "Its memory (default: /dev/mem; /dev/memK where that exists)")
+        ->type_name("DEVICE");
+    classify->add_option("--tty", o.tty, "Its RPMsg tty (default: the first usable one that is its own)")
+        ->type_name("DEVICE");
     classify->add_option("--output-dir", o.output_dir, "Write the outputs there as out0.bin, out1.bin, …")
         ->type_name("DIR");
     add_normalisation(*classify, o.picture);

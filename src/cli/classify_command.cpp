@@ -33,7 +33,7 @@ host::Result<void> classify_on_board(const ClassifyOptions& options) {
     TRY_ASSIGN(const BoardProgram program, BoardProgram::open(options.program, flags));
     if (!program.input.note.empty()) host::say(fmt::format("talpa: note: {}\n", program.input.note));
 
-    link::host::BoardPaths paths{.root = options.root, .tty = options.tty};
+    link::host::BoardPaths paths{.root = options.root, .memory = options.memory, .tty = options.tty};
     paths.remoteproc_name = options.remoteproc;
     const auto access = link::host::direct_access(paths);
     link::host::RunnerClient client(*access, options.remoteproc);

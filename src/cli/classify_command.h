@@ -17,7 +17,7 @@ struct ClassifyOptions {
     std::int64_t label_offset = 0;
     std::size_t top = 5;
     double timeout_s = 10;
-    std::string root, tty, remoteproc = "imx-rproc";
+    std::string root, memory, tty, remoteproc = "imx-rproc";
     std::string output_dir;
     bool json = false;
     PictureOptions picture;

@@ -113,7 +113,11 @@ BoardLook look_at_board(const LookPaths& paths) {
         break;
     }
 
-    const Fd memory(::open(paths.board.under(paths.board.memory).c_str(), O_RDWR | O_SYNC | O_CLOEXEC));
+    const auto access = link::host::direct_access(paths.board);
+    look.remoteproc = access->look();
+    const std::string device =
+        paths.board.memory.empty() ? paths.board.memory_of(look.remoteproc.folder) : paths.board.memory;
+    const Fd memory(::open(paths.board.under(device).c_str(), O_RDWR | O_SYNC | O_CLOEXEC));
     if (!memory) {
         look.memory_missing = errno == ENOENT;
         look.memory_open = std::strerror(errno);
@@ -129,8 +133,6 @@ BoardLook look_at_board(const LookPaths& paths) {
         if (!fd) look.ethosu_open = std::strerror(errno);
     }
 
-    const auto access = link::host::direct_access(paths.board);
-    look.remoteproc = access->look();
     look.ttys = link::host::rpmsg_tty_numbers(paths.board.under("/dev"));
     if (!look.ttys.empty() || !paths.board.tty.empty()) {
         // Opened without changing its settings or dropping what waits in it: somebody may be using it.

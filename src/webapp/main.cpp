@@ -95,6 +95,7 @@ int serve(Options options) {
                     .device_tree = options.device_tree,
                     .ethosu = options.ethosu};
     paths.board.remoteproc_name = options.remoteproc;
+    if (paths.board.memory == "/dev/mem") paths.board.memory.clear();  // not asked for: that of the remote processor
     paths.board.remoteproc_class = options.remoteproc_class;
     paths.board.debug_class = options.debug_class;
     auto broker = Broker::start(paths);  // first of all: it shall have nothing of ours

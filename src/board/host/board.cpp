@@ -52,7 +52,8 @@ host::Result<void> Board::wire() {
 
     std::vector<const Remoteproc*> all;
     for (unsigned k = 0; k < options_.remoteprocs; ++k) {
-        add_remoteproc_files(tree_, k, *processors_[k]->linux);
+        add_remoteproc_files(tree_, k, *processors_[k]->linux,
+                             [this](std::string_view device) { return ttys_.number_of(device); });
         all.push_back(processors_[k]->linux.get());
     }
     add_bus_files(tree_, all);
@@ -139,10 +140,11 @@ host::Result<void> Board::add_processor(unsigned index) {
     processor->linux = std::make_unique<Remoteproc>(
         config, processor->machine->memory(), *processor->machine, processor->machine->mailbox(),
         [this](const std::string& name) { return firmware_.find(name); }, log_,
-        [this, flavour, driver](VirtioRpmsg& bus,
-                                const VirtioRpmsg::Channel& channel) -> std::unique_ptr<RpmsgChannelDriver> {
+        [this, flavour, driver, index](VirtioRpmsg& bus,
+                                       const VirtioRpmsg::Channel& channel) -> std::unique_ptr<RpmsgChannelDriver> {
             if (!driver || !tty_serves(flavour, channel.name)) return nullptr;
-            auto tty = RpmsgTty::create(bus, channel, {flavour, places_.ptmx, places_.slaves, &log_}, ttys_);
+            auto tty = RpmsgTty::create(bus, channel,
+                                        {flavour, places_.ptmx, places_.slaves, &log_, channel.device(index)}, ttys_);
             if (tty) return std::move(*tty);
             log_.line("rpmsg_tty: {}", tty.error().message);
             return nullptr;

@@ -63,10 +63,19 @@ bool tty_serves(TtyFlavour flavour, std::string_view name) {
 
 std::vector<std::pair<int, std::string>> TtyRegistry::ttys() const {
     const std::lock_guard lock(mutex_);
-    return {ttys_.begin(), ttys_.end()};
+    std::vector<std::pair<int, std::string>> out;
+    for (const auto& [number, tty] : ttys_) out.emplace_back(number, tty.slave);
+    return out;
 }
 
-int TtyRegistry::add(int wanted, const std::string& slave) {
+int TtyRegistry::number_of(std::string_view device) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, tty] : ttys_)
+        if (tty.device == device) return number;
+    return -1;
+}
+
+int TtyRegistry::add(int wanted, const Tty& tty) {
     int number = wanted;
     {
         const std::lock_guard lock(mutex_);
@@ -74,9 +83,9 @@ int TtyRegistry::add(int wanted, const std::string& slave) {
             for (number = 0; ttys_.contains(number);) ++number;
         else if (ttys_.contains(number))
             return -1;
-        ttys_[number] = slave;
+        ttys_[number] = tty;
     }
-    if (changed) changed(number, slave, true);
+    if (changed) changed(number, tty.slave, true);
     return number;
 }
 
@@ -84,7 +93,7 @@ void TtyRegistry::remove(int number) {
     std::string slave;
     {
         const std::lock_guard lock(mutex_);
-        slave = ttys_[number];
+        slave = ttys_[number].slave;
         ttys_.erase(number);
     }
     if (changed) changed(number, slave, false);
@@ -112,7 +121,7 @@ host::Result<std::unique_ptr<RpmsgTty>> RpmsgTty::create(VirtioRpmsg& bus, const
 
     const std::string folder = tty->config_.slave_folder.empty() ? "/dev/pts" : tty->config_.slave_folder;
     const int wanted = tty->config_.flavour == TtyFlavour::Nxp ? static_cast<int>(channel.remote) : -1;
-    tty->number_ = registry.add(wanted, folder + "/" + std::to_string(index));
+    tty->number_ = registry.add(wanted, {folder + "/" + std::to_string(index), tty->config_.device});
     if (tty->number_ < 0) return host::failure(ErrorCode::InvalidState, "ttyRPMSG{} exists already", wanted);
     tty->pump_ = std::thread([raw = tty.get()] { raw->pump(); });
     return tty;

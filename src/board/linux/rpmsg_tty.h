@@ -28,21 +28,26 @@ enum class TtyFlavour : std::uint8_t {
 /// Is there a driver of this flavour for a channel of this name?
 [[nodiscard]] bool tty_serves(TtyFlavour flavour, std::string_view channel_name);
 
-/// The ttys that exist now, by number, and where their slaves are. `changed` is called (without a lock) when one comes
-/// or goes: that is where the board makes and removes the links /dev/ttyRPMSGn.
+/// The ttys that exist now, by number, where their slaves are and whose they are. `changed` is called (without a lock)
+/// when one comes or goes: that is where the board makes and removes the links /dev/ttyRPMSGn.
 class TtyRegistry {
   public:
     std::function<void(int number, const std::string& slave, bool present)> changed;
 
     [[nodiscard]] std::vector<std::pair<int, std::string>> ttys() const;
+    /// The number of the tty that a device of the rpmsg bus has; -1: none.
+    [[nodiscard]] int number_of(std::string_view device) const;
 
   private:
     friend class RpmsgTty;
-    int add(int wanted, const std::string& slave);
+    struct Tty {
+        std::string slave, device;
+    };
+    int add(int wanted, const Tty& tty);
     void remove(int number);
 
     mutable std::mutex mutex_;
-    std::map<int, std::string> ttys_;
+    std::map<int, Tty> ttys_;
 };
 
 class RpmsgTty final : public RpmsgChannelDriver {
@@ -53,6 +58,7 @@ class RpmsgTty final : public RpmsgChannelDriver {
         std::string
             slave_folder;  ///< where that devpts is mounted for the registry's readers; empty: as the kernel says
         KernelLog* log = nullptr;
+        std::string device = {};  ///< on the rpmsg bus
     };
     /// TTYB_DEFAULT_MEM_LIMIT: what a tty's buffers hold for a reader that does not read.
     static constexpr std::size_t kUnreadBytes = 640 * 1024;

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/core/byte_reader.h"
 #include "board/linux/kernel_log.h"
 #include "board/linux/platform.h"
@@ -34,6 +36,9 @@ class VirtioRpmsg {
     struct Channel {
         std::string name;
         std::uint32_t remote = 0, local = 0;
+
+        /// Its device's name on the rpmsg bus, on virtioK.
+        [[nodiscard]] std::string device(unsigned k) const { return fmt::format("virtio{}.{}.-1.{}", k, name, remote); }
     };
     /// Makes the driver of a channel; null: there is none for that name. The bus outlives the driver.
     using DriverFactory = std::function<std::unique_ptr<RpmsgChannelDriver>(VirtioRpmsg& bus, const Channel& channel)>;

@@ -28,6 +28,10 @@ bool is_up(const Remoteproc& processor) {
     return state == "running\n" || state == "attached\n";
 }
 
+std::string name_service_device(unsigned k) {
+    return fmt::format("virtio{}.rpmsg_ns.53.53", k);
+}
+
 NodeMap rpmsg_device(std::string_view name, std::uint32_t source, std::uint32_t destination) {
     return {{"name", attribute(text(fmt::format("{}\n", name)))},
             {"src", attribute(text(fmt::format("0x{:x}\n", source)))},
@@ -36,9 +40,35 @@ NodeMap rpmsg_device(std::string_view name, std::uint32_t source, std::uint32_t 
             {"modalias", attribute(text(fmt::format("rpmsg:{}\n", name)))}};
 }
 
+/// virtioK below its remote processor, with all that is on its bus.
+Node virtio_device(unsigned k, const Remoteproc& processor, const TtyOf& tty_of) {
+    NodeMap files{{"device", attribute(text("0x0007\n"))},
+                  {"vendor", attribute(text("0x0000\n"))},
+                  {"status", attribute(text("0x00000007\n"))},
+                  {name_service_device(k), folder_of(rpmsg_device("rpmsg_ns", 53, 53))}};
+    for (const auto& channel : processor.channels()) {
+        NodeMap device = rpmsg_device(channel.name, channel.local, channel.remote);
+        if (const int number = tty_of(channel.device(k)); number >= 0) {
+            const std::string name = fmt::format("ttyRPMSG{}", number);
+            device.emplace("tty",
+                           folder_of({{name, folder_of({{"uevent", attribute(text("DEVNAME=" + name + "\n"))}})}}));
+        }
+        files.emplace(channel.device(k), folder_of(std::move(device)));
+    }
+    return folder_of(std::move(files));
+}
+
+std::string virtio_folder(unsigned k) {
+    return fmt::format("rproc-virtio.{0}.auto/virtio{0}", k);
+}
+
+Node link_to_virtio(unsigned k, const std::string& below) {
+    return link_to(fmt::format("../../../class/remoteproc/remoteproc{}/{}{}", k, virtio_folder(k), below));
+}
+
 }  // namespace
 
-void add_remoteproc_files(FileTree& tree, unsigned index, Remoteproc& p) {
+void add_remoteproc_files(FileTree& tree, unsigned index, Remoteproc& p, TtyOf tty_of) {
     NodeMap files{
         {"name", attribute([&p] { return p.name(); })},
         {"state", attribute([&p] { return p.read_state(); }, [&p](std::string_view s) { return p.write_state(s); })},
@@ -54,7 +84,16 @@ void add_remoteproc_files(FileTree& tree, unsigned index, Remoteproc& p) {
                               {"of_node", link_to("../../../../firmware/devicetree/base/remoteproc-cm33")}})},
         {"power",
          folder_of({{"control", attribute(text("auto\n"))}, {"runtime_status", attribute(text("unsupported\n"))}})}};
-    tree.add(fmt::format("class/remoteproc/remoteproc{}", index), folder_of(std::move(files)));
+    auto folder = std::make_shared<FolderNode>();
+    folder->children = std::move(files);
+    folder->dynamic = [&p, index, tty_of = std::move(tty_of)] {
+        NodeMap devices;
+        if (is_up(p))
+            devices.emplace(fmt::format("rproc-virtio.{}.auto", index),
+                            folder_of({{fmt::format("virtio{}", index), virtio_device(index, p, tty_of)}}));
+        return devices;
+    };
+    tree.add(fmt::format("class/remoteproc/remoteproc{}", index), {std::move(folder)});
 
     auto debug = std::make_shared<FolderNode>();
     debug->children = {
@@ -104,22 +143,18 @@ NodeMap CoreDumps::files() {
 void add_bus_files(FileTree& tree, std::vector<const Remoteproc*> processors) {
     tree.folder("bus/rpmsg/devices").dynamic = [processors] {
         NodeMap devices;
-        for (std::size_t k = 0; k < processors.size(); ++k) {
+        for (unsigned k = 0; k < processors.size(); ++k) {
             if (!is_up(*processors[k])) continue;
             for (const auto& channel : processors[k]->channels())
-                devices.emplace(fmt::format("virtio{}.{}.-1.{}", k, channel.name, channel.remote),
-                                folder_of(rpmsg_device(channel.name, channel.local, channel.remote)));
-            devices.emplace(fmt::format("virtio{}.rpmsg_ns.53.53", k), folder_of(rpmsg_device("rpmsg_ns", 53, 53)));
+                devices.emplace(channel.device(k), link_to_virtio(k, "/" + channel.device(k)));
+            devices.emplace(name_service_device(k), link_to_virtio(k, "/" + name_service_device(k)));
         }
         return devices;
     };
     tree.folder("bus/virtio/devices").dynamic = [processors] {
         NodeMap devices;
-        for (std::size_t k = 0; k < processors.size(); ++k)
-            if (is_up(*processors[k]))
-                devices.emplace(fmt::format("virtio{}", k), folder_of({{"device", attribute(text("0x0007\n"))},
-                                                                       {"vendor", attribute(text("0x0000\n"))},
-                                                                       {"status", attribute(text("0x00000007\n"))}}));
+        for (unsigned k = 0; k < processors.size(); ++k)
+            if (is_up(*processors[k])) devices.emplace(fmt::format("virtio{}", k), link_to_virtio(k, ""));
         return devices;
     };
 }

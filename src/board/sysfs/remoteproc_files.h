@@ -14,9 +14,12 @@
 
 namespace talpa::board {
 
-/// Adds class/remoteproc/remoteproc`index` and kernel/debug/remoteproc/remoteproc`index`. The processor must outlive
-/// whoever serves the tree.
-void add_remoteproc_files(FileTree& tree, unsigned index, Remoteproc& processor);
+/// The number of the tty of a device on the rpmsg bus; -1: it has none.
+using TtyOf = std::function<int(std::string_view device)>;
+
+/// Adds class/remoteproc/remoteproc`index`, with the devices of its channels while it is up, and
+/// kernel/debug/remoteproc/remoteproc`index`. The processor must outlive whoever serves the tree.
+void add_remoteproc_files(FileTree& tree, unsigned index, Remoteproc& processor, TtyOf tty_of);
 
 /// Core files of crashes as devcoredump shows them: class/devcoredump/devcdN/data, until somebody writes to it or five
 /// minutes have passed.
@@ -35,7 +38,8 @@ class CoreDumps {
     unsigned next_ = 1;
 };
 
-/// Adds bus/rpmsg/devices and bus/virtio/devices of all processors, by their index.
+/// Adds bus/rpmsg/devices and bus/virtio/devices of all processors, by their index: links to what
+/// add_remoteproc_files has added.
 void add_bus_files(FileTree& tree, std::vector<const Remoteproc*> processors);
 
 }  // namespace talpa::board

@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kTtyPrefix = "ttyRPMSG";
+const std::string kFolderPrefix = "remoteproc";
 constexpr std::size_t kTraceLines = 12;
 constexpr std::uint64_t kSmallFile = 64 << 10;
 
@@ -45,13 +46,14 @@ class DirectAccess final : public BoardAccess {
     explicit DirectAccess(BoardPaths paths) : paths_(std::move(paths)) {}
 
     BoardResult<Fd> open_memory() override {
-        const fs::path path = paths_.under(paths_.memory);
+        const std::string device = paths_.memory.empty() ? paths_.memory_of(find().folder) : paths_.memory;
+        const fs::path path = paths_.under(device);
         // O_SYNC as every program in the field opens it; for memory that the kernel does not map it changes nothing.
         Fd fd(::open(path.c_str(), O_RDWR | O_SYNC | O_CLOEXEC));
         if (fd) return fd;
         const int error = errno;
         auto failed = board_failure(error == ENOENT ? BoardFault::MemoryMissing : BoardFault::MemoryDenied,
-                                    "cannot open {}: {}", paths_.memory, std::strerror(error));
+                                    "cannot open {}: {}", device, std::strerror(error));
         failed.error().error.hint =
             error == ENOENT ? "in a container: is /dev bound (-v /dev:/dev)? on the board: CONFIG_DEVMEM=y"
                             : "it wants root with CAP_SYS_RAWIO: run as root, in a container with --privileged";
@@ -60,11 +62,23 @@ class DirectAccess final : public BoardAccess {
 
     BoardResult<OpenedTty> open_tty() override {
         std::vector<std::string> candidates;
+        std::string folder;
+        bool others = false;  ///< are all that there are another processor's?
         if (!paths_.tty.empty()) {
             candidates.push_back(paths_.tty);
         } else {
-            for (const unsigned number : rpmsg_tty_numbers(paths_.under("/dev")))
-                candidates.push_back(fmt::format("/dev/{}{}", kTtyPrefix, number));
+            folder = find().folder;
+            const RpmsgTtys known = rpmsg_ttys_of(paths_.under(paths_.rpmsg_devices), folder);
+            for (const unsigned number : rpmsg_tty_numbers(paths_.under("/dev"))) {
+                const std::string name = fmt::format("{}{}", kTtyPrefix, number);
+                const auto in = [&](const std::vector<std::string>& names) {
+                    return std::find(names.begin(), names.end(), name) != names.end();
+                };
+                if (known.own.empty() ? !in(known.others) : in(known.own))
+                    candidates.push_back("/dev/" + name);
+                else
+                    others = true;
+            }
         }
         std::string tried;
         for (const std::string& candidate : candidates) {
@@ -76,11 +90,26 @@ class DirectAccess final : public BoardAccess {
             }
             tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", candidate, std::strerror(errno));
         }
+        if (candidates.empty() && others)
+            return board_failure(BoardFault::NoTty, "no /dev/{}* is of {}", kTtyPrefix, folder);
         if (candidates.empty()) return board_failure(BoardFault::NoTty, "there is no /dev/{}*", kTtyPrefix);
         return board_failure(BoardFault::NoTty, "no RPMsg tty can be used: {}", tried);
     }
 
     RemoteprocLook look() override {
+        RemoteprocLook look = find();
+        if (look.folder.empty()) return look;
+        const fs::path folder = paths_.under(paths_.remoteproc_class) / look.folder;
+        look.state = one_line(folder / "state");
+        look.firmware = one_line(folder / "firmware");
+        look.trace_lines = one_line(paths_.under(paths_.debug_class) / look.folder / "trace0");
+        look.trace_lines = fmt::format("{}", fmt::join(last_lines(look.trace_lines, kTraceLines), "\n"));
+        return look;
+    }
+
+  private:
+    /// Its folder, or what else there is.
+    [[nodiscard]] RemoteprocLook find() const {
         RemoteprocLook look;
         std::error_code ignored;
         std::vector<fs::path> folders;
@@ -88,13 +117,10 @@ class DirectAccess final : public BoardAccess {
             folders.push_back(entry.path());
         std::sort(folders.begin(), folders.end());
         for (const fs::path& folder : folders) {
-            const std::string name = one_line(folder / "name");
-            if (name == paths_.remoteproc_name) {
-                look.folder = folder.filename();
-                look.state = one_line(folder / "state");
-                look.firmware = one_line(folder / "firmware");
-                look.trace_lines = one_line(paths_.under(paths_.debug_class) / folder.filename() / "trace0");
-                look.trace_lines = fmt::format("{}", fmt::join(last_lines(look.trace_lines, kTraceLines), "\n"));
+            const std::string name = one_line(folder / "name"), number = folder.filename();
+            const std::string& wanted = paths_.remoteproc_name;
+            if (name == wanted || (!name.empty() && (number == wanted || number == kFolderPrefix + wanted))) {
+                look.folder = number;
                 return look;
             }
             if (!name.empty()) look.other_names += (look.other_names.empty() ? "" : ", ") + name;
@@ -102,7 +128,6 @@ class DirectAccess final : public BoardAccess {
         return look;
     }
 
-  private:
     BoardPaths paths_;
 };
 
@@ -111,6 +136,28 @@ class DirectAccess final : public BoardAccess {
 fs::path BoardPaths::under(std::string_view path) const {
     if (root.empty()) return fs::path(path);
     return root / fs::path(path).relative_path();
+}
+
+std::string BoardPaths::memory_of(std::string_view folder) const {
+    if (folder.starts_with(kFolderPrefix) && folder != kFolderPrefix + "0") {
+        const std::string own = fmt::format("/dev/mem{}", folder.substr(kFolderPrefix.size()));
+        std::error_code ignored;
+        if (fs::exists(under(own), ignored)) return own;
+    }
+    return "/dev/mem";
+}
+
+RpmsgTtys rpmsg_ttys_of(const fs::path& rpmsg_devices, std::string_view folder) {
+    RpmsgTtys found;
+    std::error_code ignored;
+    for (const auto& device : fs::directory_iterator(rpmsg_devices, ignored)) {
+        const fs::path real = fs::canonical(device.path(), ignored);
+        if (ignored) continue;
+        const bool own = std::find(real.begin(), real.end(), folder) != real.end();
+        for (const auto& tty : fs::directory_iterator(real / "tty", ignored))
+            (own ? found.own : found.others).push_back(tty.path().filename());
+    }
+    return found;
 }
 
 std::unique_ptr<BoardAccess> direct_access(BoardPaths paths) {

@@ -17,13 +17,16 @@ using talpa::host::Fd;
 /// Where things are. Every path is taken under `root` (empty: the machine's own root).
 struct BoardPaths {
     std::filesystem::path root = {};
-    std::string memory = "/dev/mem";
-    std::string tty = {};  ///< a device; empty: the usable /dev/ttyRPMSG* with the lowest number
-    std::string remoteproc_name = "imx-rproc";
+    std::string memory = {};  ///< a device; empty: the one of the remote processor (memory_of)
+    std::string tty = {};  ///< a device; empty: the usable /dev/ttyRPMSG* with the lowest number that is not another's
+    std::string remoteproc_name = "imx-rproc";  ///< or of several, its folder (remoteproc1) or that one's number (1)
     std::string remoteproc_class = "/sys/class/remoteproc";
     std::string debug_class = "/sys/kernel/debug/remoteproc";
+    std::string rpmsg_devices = "/sys/bus/rpmsg/devices";
 
     [[nodiscard]] std::filesystem::path under(std::string_view path) const;
+    /// /dev/mem; where each processor is a chip of its own (a virtual board with several), /dev/memN for remoteprocN.
+    [[nodiscard]] std::string memory_of(std::string_view folder) const;
 };
 
 /// The remote processor as sysfs shows it.
@@ -53,6 +56,13 @@ class BoardAccess {
 
 /// By this process itself.
 [[nodiscard]] std::unique_ptr<BoardAccess> direct_access(BoardPaths paths);
+
+/// The ttys that a driver has made for a remote processor's channels ("ttyRPMSG0"), and those of others, as the rpmsg
+/// bus shows them: a device's real path leads through its processor's folder.
+struct RpmsgTtys {
+    std::vector<std::string> own, others;
+};
+[[nodiscard]] RpmsgTtys rpmsg_ttys_of(const std::filesystem::path& rpmsg_devices, std::string_view folder);
 
 /// Numbers of the /dev/ttyRPMSG* that there are, ascending.
 [[nodiscard]] std::vector<unsigned> rpmsg_tty_numbers(const std::filesystem::path& dev);

@@ -1,5 +1,6 @@
 // The parts of the Linux client that need no board: replies, placement, finding ttys, memory in a file.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -13,8 +14,10 @@ namespace talpa::link::host {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Lines of imx93-remoteproc, section 11.
 TEST(RunnerReply, LinesOfTheProtocol) {
@@ -106,6 +109,47 @@ TEST_F(Folder, TheRemoteProcessorIsFoundByName) {
     BoardPaths other{.root = root_};
     other.remoteproc_name = "m4";
     EXPECT_EQ(direct_access(other)->look().other_names, "dsp, imx-rproc");
+}
+
+TEST_F(Folder, OfSeveralRemoteProcessorsANumberNamesOneWithItsMemoryAndItsTtys) {
+    for (const char* k : {"0", "1"}) {
+        const std::string processor = std::string("sys/class/remoteproc/remoteproc") + k;
+        put(processor + "/name", "imx-rproc\n");
+        put(processor + "/state", "running\n");
+        fs::create_directories(root_ / "sys/bus/rpmsg/devices");
+    }
+    const auto announce = [&](int k, const std::string& tty) {
+        const std::string device = fmt::format("virtio{}.rpmsg-tty.-1.1024", k);
+        const std::string place = fmt::format("class/remoteproc/remoteproc{}/rproc-virtio.{}.auto/{}", k, k, device);
+        put("sys/" + place + "/tty/" + tty + "/uevent", "");
+        fs::create_symlink("../../../" + place, root_ / "sys/bus/rpmsg/devices" / device);
+        put("dev/" + tty, "");
+    };
+    const auto tried = [&](const char* which) {
+        BoardPaths paths{.root = root_};
+        paths.remoteproc_name = which;
+        return direct_access(paths)->open_tty().error().error.message;
+    };
+    announce(1, "ttyRPMSG0");
+    EXPECT_EQ(tried("0"), "no /dev/ttyRPMSG* is of remoteproc0");
+    EXPECT_THAT(tried("1"), HasSubstr("/dev/ttyRPMSG0: "));
+    announce(0, "ttyRPMSG7");
+    put("dev/ttyRPMSG9", "");  // of which the bus knows nothing
+    EXPECT_THAT(tried("imx-rproc"),
+                AllOf(HasSubstr("/dev/ttyRPMSG7: "), Not(HasSubstr("ttyRPMSG0")), Not(HasSubstr("G9"))));
+    EXPECT_EQ(rpmsg_ttys_of(root_ / "sys/bus/rpmsg/devices", "remoteproc1").others,
+              std::vector<std::string>{"ttyRPMSG7"});
+
+    BoardPaths paths{.root = root_};
+    EXPECT_EQ(paths.memory_of("remoteproc1"), "/dev/mem") << "a board with one memory";
+    put("dev/mem1", "");
+    EXPECT_EQ(paths.memory_of("remoteproc1"), "/dev/mem1");
+    EXPECT_EQ(paths.memory_of("remoteproc0"), "/dev/mem");
+    paths.remoteproc_name = "remoteproc1";
+    EXPECT_EQ(direct_access(paths)->look().folder, "remoteproc1");
+    EXPECT_TRUE(direct_access(paths)->open_memory().has_value());
+    paths.remoteproc_name = "0";
+    EXPECT_THAT(direct_access(paths)->open_memory().error().error.message, HasSubstr("cannot open /dev/mem:"));
 }
 
 TEST_F(Folder, WithoutAnythingEachFaultHasItsKind) {

@@ -49,6 +49,7 @@ host::Result<void> Board::wire() {
     ttys_.changed = [this](int number, const std::string& slave, bool present) { tty_changed(number, slave, present); };
     TRY(make_devices());
     for (unsigned k = 0; k < options_.remoteprocs; ++k) TRY(add_processor(k));
+    memory_watch_.begin();
 
     std::vector<const Remoteproc*> all;
     for (unsigned k = 0; k < options_.remoteprocs; ++k) {
@@ -114,6 +115,7 @@ host::Result<void> Board::add_processor(unsigned index) {
             p->changed.notify_all();
         };
     TRY_ASSIGN(processor->machine, Machine::create(machine, log_));
+    if (!machine.memory_file.empty()) memory_watch_.add(machine.memory_file);
 
     RemoteprocConfig config;
     config.index = index;

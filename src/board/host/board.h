@@ -13,6 +13,7 @@
 
 #include "base/host/error.h"
 #include "board/host/firmware_search.h"
+#include "board/host/memory_watch.h"
 #include "board/host/options.h"
 #include "board/linux/kernel_log.h"
 #include "board/linux/remoteproc.h"
@@ -83,6 +84,7 @@ class Board {
     FirmwareSearch firmware_;
     TtyRegistry ttys_;
     std::vector<std::unique_ptr<Processor>> processors_;
+    MemoryWatch memory_watch_{log_};
     FileTree tree_;
     std::unique_ptr<FuseServer> server_;
 };

@@ -1,11 +1,15 @@
 #include "board/machine/memory_file.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "base/core/checked_math.h"
@@ -22,9 +26,71 @@ constexpr MemoryWindow kWindows[] = {
     {"ethosu_region", link::kEthosuRegion.base, link::kEthosuRegion.size},
     {"model", link::kModelRegion.base, link::kModelRegion.size},
 };
-constexpr std::uint64_t kFileBytes = std::uint64_t{1} << 32;
+
+// A file that was cut has no pages behind the cut: an access there is a SIGBUS. Every mapping of this process is known
+// here to the handler, which makes its file whole again; the access is then repeated.
+struct Mapped {
+    std::atomic<const std::uint8_t*> begin;
+    std::atomic<std::size_t> size;
+    std::atomic<int> fd;
+};
+constexpr std::size_t kMostMapped = 1024 * std::size(kWindows);
+Mapped mapped[kMostMapped];
+std::atomic<std::size_t> mapped_count;
+struct Cut {
+    std::atomic<std::uint64_t> inode, size;
+} last_cut;
+
+void make_whole(int signal, siginfo_t* info, void*) {
+    const auto* const at = static_cast<const std::uint8_t*>(info->si_addr);
+    const int before = errno;
+    for (std::size_t i = 0; i < mapped_count.load(); ++i) {
+        const std::uint8_t* const begin = mapped[i].begin.load();
+        if (begin == nullptr || at < begin || at >= begin + mapped[i].size.load()) continue;
+        const int fd = mapped[i].fd.load();
+        struct stat st{};
+        if (::fstat(fd, &st) != 0 || ::ftruncate(fd, static_cast<off_t>(kMemoryFileBytes)) != 0) break;
+        if (static_cast<std::uint64_t>(st.st_size) < kMemoryFileBytes) {  // not mended by another thread meanwhile
+            last_cut.size = static_cast<std::uint64_t>(st.st_size);
+            last_cut.inode = st.st_ino;
+        }
+        errno = before;
+        return;
+    }
+    ::signal(signal, SIG_DFL);  // not ours, or not to be had: the access is repeated, and ends the process
+}
+
+void remember(const std::uint8_t* begin, std::size_t size, int fd) {
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    static const bool installed = [] {
+        struct sigaction action{};
+        action.sa_sigaction = make_whole;
+        action.sa_flags = SA_SIGINFO;
+        return ::sigaction(SIGBUS, &action, nullptr) == 0;
+    }();
+    (void)installed;
+    std::size_t i = 0;
+    while (i < mapped_count.load() && mapped[i].begin.load() != nullptr) ++i;
+    if (i == kMostMapped) return;
+    mapped[i].size = size;
+    mapped[i].fd = fd;
+    mapped[i].begin = begin;
+    if (i == mapped_count.load()) ++mapped_count;
+}
+
+void forget(const std::uint8_t* begin) {
+    for (std::size_t i = 0; i < mapped_count.load(); ++i)
+        if (mapped[i].begin.load() == begin) mapped[i].begin = nullptr;
+}
 
 }  // namespace
+
+std::optional<std::uint64_t> take_cut(std::uint64_t inode) {
+    std::uint64_t expected = inode;
+    if (!last_cut.inode.compare_exchange_strong(expected, 0)) return std::nullopt;
+    return last_cut.size.load();
+}
 
 std::span<const MemoryWindow> fitted_memory() {
     return kWindows;
@@ -39,27 +105,30 @@ host::Result<MemoryFile> MemoryFile::create(const std::filesystem::path& path) {
                                 : ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) return failed("cannot create");
     MemoryFile file;
-    bool good = ::ftruncate(fd, static_cast<off_t>(kFileBytes)) == 0;
+    file.fd_ = fd;
+    bool good = ::ftruncate(fd, static_cast<off_t>(kMemoryFileBytes)) == 0;
     for (const MemoryWindow& window : kWindows) {
         if (!good) break;
         void* const at =
             ::mmap(nullptr, window.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(window.base));
         good = at != MAP_FAILED;
-        if (good) file.mappings_.push_back({window.base, {static_cast<std::uint8_t*>(at), window.size}});
+        if (!good) break;
+        file.mappings_.push_back({window.base, {static_cast<std::uint8_t*>(at), window.size}});
+        remember(static_cast<const std::uint8_t*>(at), window.size, fd);
     }
-    if (!good) {
-        auto error = failed("cannot map");
-        ::close(fd);
-        return error;
-    }
-    ::close(fd);
+    if (!good) return failed("cannot map");
     return file;
 }
 
-MemoryFile::MemoryFile(MemoryFile&& other) noexcept : mappings_(std::exchange(other.mappings_, {})) {}
+MemoryFile::MemoryFile(MemoryFile&& other) noexcept
+    : mappings_(std::exchange(other.mappings_, {})), fd_(std::exchange(other.fd_, -1)) {}
 
 MemoryFile::~MemoryFile() {
-    for (const Mapping& mapping : mappings_) ::munmap(mapping.bytes.data(), mapping.bytes.size());
+    for (const Mapping& mapping : mappings_) {
+        forget(mapping.bytes.data());
+        ::munmap(mapping.bytes.data(), mapping.bytes.size());
+    }
+    if (fd_ >= 0) ::close(fd_);
 }
 
 std::span<std::uint8_t> MemoryFile::rest(std::uint64_t address) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -19,13 +20,20 @@ struct MemoryWindow {
     std::uint32_t size;
 };
 
+inline constexpr std::uint64_t kMemoryFileBytes = std::uint64_t{1} << 32;
+
 /// What is fitted, by system address.
 [[nodiscard]] std::span<const MemoryWindow> fitted_memory();
+
+/// How short the file of that inode number was when an access found it cut, if that happened since the last call.
+[[nodiscard]] std::optional<std::uint64_t> take_cut(std::uint64_t inode);
 
 class MemoryFile final : public SystemMemory {
   public:
     /// Creates the file (in a memory file system, as a rule) and maps the fitted windows. An empty path: an anonymous
     /// one.
+    /// A program that cuts the file (as `> /dev/mem` does, or dd with seek=) takes away what lies behind the cut: the
+    /// next access makes it as long as it was, and finds zeros there.
     [[nodiscard]] static host::Result<MemoryFile> create(const std::filesystem::path& path);
     MemoryFile(MemoryFile&& other) noexcept;
     MemoryFile& operator=(MemoryFile&&) = delete;
@@ -43,6 +51,7 @@ class MemoryFile final : public SystemMemory {
         std::span<std::uint8_t> bytes;
     };
     std::vector<Mapping> mappings_;
+    int fd_ = -1;
 };
 
 }  // namespace talpa::board

@@ -127,7 +127,7 @@ def u_boot_may_have_started_the_m33():
         b.start()
         check(run(b, line="PING").startswith("PONG"), "Linux's own start")
     done = lib.talpa("board", "up", "--root", "/nonexistent", "--quirk", "attached")
-    check(done.returncode == 1 and "--boot" in done.stderr, f"without --boot: {done.stderr}")
+    check(done.returncode == 2 and "--boot" in done.stderr, f"without --boot: {done.stderr}")
 
 
 def a_crash_is_recovered_from_and_leaves_a_core_file():

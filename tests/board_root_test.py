@@ -249,6 +249,44 @@ def classify_takes_the_processor_that_is_meant():
         check(absent.returncode == 1 and "no remote processor named 3 (only imx-rproc" in absent.stderr, absent.stderr)
 
 
+def truncating_the_memory_ends_no_board():
+    golden = lib.GOLDEN
+    b = lib.started()
+
+    def whole():
+        return os.stat(b.dev / "mem").st_size == 1 << 32
+
+    # As tutorials stage a file: dd cuts a file where it begins to write, and physical memory not at all.
+    for name, address in (("ds_cnn_random.pte", 0xC0000000), ("in0.bin", 0xC036D000)):
+        subprocess.run(["dd", f"if={golden / name}", f"of={b.dev / 'mem'}", "bs=4096", f"seek={address // 4096}"], check=True, capture_output=True)
+        wait_for(whole, "whole memory")
+    check("OK RUN" in lib.run(b), "a run of what dd staged")
+    check("mem was truncated at 0xC0" in lib.log_of(b), f"the log says it: {lib.log_of(b)}")
+    with open(b.dev / "mem", "w", encoding="utf-8"):  # as `> /dev/mem`: the M33 is without its code, the board is not
+        pass
+    wait_for(whole, "whole memory")
+    check("the M33's code among it" in lib.log_of(b), "the log says that too")
+    equal(shell_write("stop", b.remoteproc() / "state"), "", "stop")
+    b.start()
+    check(lib.run(b, line="PING").startswith("PONG"), "an answer after a new start")
+    lib.stage(b)
+    check("OK RUN" in lib.run(b), "a run after that")
+    lib.end(b)
+
+
+def half_a_line_of_somebody_else_harms_no_client():
+    program, photo = lib.SOURCE / "tests/golden/models/resnet8_random/resnet8_random.pte", lib.SOURCE / "docs/pictures/chelsea.jpg"
+    b = lib.started()
+    wait_for((b.dev / "ttyRPMSG0").is_symlink, "tty")
+    for half in (b"PIN", b"@zz RUN in="):
+        tty = os.open(b.dev / "ttyRPMSG0", os.O_RDWR | os.O_NOCTTY)
+        os.write(tty, half)
+        os.close(tty)
+        done = lib.talpa("classify", photo, "--program", program, "--root", b.root, "--top", 1)
+        equal(done.returncode, 0, f"after {half}: {done.stderr}")
+    lib.end(b)
+
+
 def kill_9_leaves_what_down_removes():
     b = lib.Board("--remoteproc", 2)
     os.kill(b.pid(), signal.SIGKILL)
@@ -294,6 +332,13 @@ def options_are_checked():
                         (("--kernel", "2.4"), "bsp-6.6"), (("--name", "a/b"), "no name"), (("--remoteproc", "0"), "")):
         done = lib.talpa("board", "up", "--root", "/nonexistent", *words)
         check(done.returncode == 2 and text in done.stderr, f"{words}: {done.returncode} {done.stderr}")
+    for words, text in ((("--root", "/tmp/x", "--publish", "47010"), "no ports"), (("--name", ""), "no name"), (("--address", "nope"), "IPv4"),
+                        (("--quirk", "attached"), "--boot")):
+        done = lib.talpa("board", "up", *words)
+        check(done.returncode == 2 and text in done.stderr, f"{words}: {done.returncode} {done.stderr}")
+    equal(lib.talpa("board", "down", "--name", "").returncode, 2, "an empty name is none")
+    done = lib.talpa("board", "status", "--name", "nope")
+    check(done.returncode == 1 and "there is no board 'nope'" in done.stderr, f"status of no board: {done.stdout}{done.stderr}")
     done = lib.talpa("board", "up", "--root", "/")
     check(done.returncode == 1 and "this machine's own /sys" in done.stderr, f"--root /: {done.stderr}")
 
@@ -303,5 +348,6 @@ if not lib.FIRMWARE.exists():
 sys.exit(lib.run_all([wrong_writes_give_what_linux_gives, old_kernels_refuse_a_second_start, one_write_is_one_command,
                       firmware_is_looked_for_where_linux_looks, a_program_that_knows_nothing_of_talpa_runs_a_network,
                       a_blocked_reader_wakes_when_the_processor_stops, many_idle_processors_cost_nothing,
-                      processors_have_memories_of_their_own, classify_takes_the_processor_that_is_meant,
+                      processors_have_memories_of_their_own, classify_takes_the_processor_that_is_meant, truncating_the_memory_ends_no_board,
+                      half_a_line_of_somebody_else_harms_no_client,
                       kill_9_leaves_what_down_removes, device_tree_is_what_the_compiler_reads, options_are_checked]))

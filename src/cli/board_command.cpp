@@ -1,5 +1,6 @@
 #include "cli/board_command.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -54,13 +55,9 @@ host::Result<board::BoardOptions> up_options(const BoardCommandOptions& o) {
     options.remoteprocs = o.remoteprocs;
     options.startup_delay_ms = o.startup_delay_ms;
     options.npu_threads = o.npu_threads;
-    TRY(board::check_board_name(options.name));
     TRY_ASSIGN(options.kernel, board::parse_kernel(o.kernel));
     TRY_ASSIGN(options.without, board::parse_without(o.without));
     TRY_ASSIGN(options.quirks, board::parse_quirks(o.quirks));
-    if (options.has(board::Quirk::Attached) != !o.boot.empty())
-        return host::failure(ErrorCode::InvalidArgument,
-                             "--quirk attached and --boot FILE.elf belong together: U-Boot starts that file");
     if (!o.boot.empty()) {
         TRY_ASSIGN(options.boot_image, host::read_file(o.boot, std::uint64_t{64} << 20));
     }
@@ -75,13 +72,6 @@ host::Result<board::BoardOptions> up_options(const BoardCommandOptions& o) {
         options.shared.push_back(fs::canonical(folder, error));
         if (error) return host::failure(ErrorCode::NotFound, "--share {}: {}", folder, error.message());
     }
-    if (!options.root.empty() && !options.shared.empty())
-        return host::failure(
-            ErrorCode::InvalidArgument,
-            "--root makes a board without namespaces: there all files are shared, and --share says nothing");
-    if (!options.root.empty() && (options.ssh_port || !options.published.empty()))
-        return host::failure(ErrorCode::InvalidArgument,
-                             "--root makes a board without namespaces, which has no ports to --publish and no --ssh");
     return options;
 }
 
@@ -273,6 +263,10 @@ host::Result<int> status(const BoardCommandOptions& o) {
     } else {
         records = board::all_boards();
     }
+    std::error_code error;
+    if (one && !fs::exists(records[0].folder, error))
+        return std::unexpected(host::Error(ErrorCode::NotFound, fmt::format("there is no board '{}'", records[0].name),
+                                           "talpa board status"));
     host::Json all = host::Json::array();
     for (const auto& record : records) all.push_back(status_of(record));
     if (o.json)
@@ -338,9 +332,18 @@ host::Result<int> down(const BoardCommandOptions& o) {
 host::Result<void> check(const BoardCommandOptions& o) {
     TRY(board::parse_kernel(o.kernel));
     TRY(board::parse_without(o.without));
-    TRY(board::parse_quirks(o.quirks));
-    if (!o.name.empty()) TRY(board::check_board_name(o.name));
+    TRY_ASSIGN(const auto quirks, board::parse_quirks(o.quirks));
     for (const std::string& text : o.publish) TRY(board::parse_published(text));
+    const auto usage = [](const char* message) { return host::failure(ErrorCode::InvalidArgument, "{}", message); };
+    if (quirks.contains(board::Quirk::Attached) != !o.boot.empty())
+        return usage("--quirk attached and --boot FILE.elf belong together: U-Boot starts that file");
+    if (!o.root.empty() && (o.ssh_port >= 0 || !o.publish.empty()))
+        return usage("--root makes a board without namespaces, which has no ports to --publish and no --ssh");
+    if (!o.root.empty() && !o.share.empty())
+        return usage("--root makes a board without namespaces: there all files are shared, and --share says nothing");
+    in_addr ip{};
+    if (::inet_pton(AF_INET, o.address.c_str(), &ip) != 1)
+        return host::failure(ErrorCode::InvalidArgument, "--address: '{}' is no IPv4 address", o.address);
     return {};
 }
 

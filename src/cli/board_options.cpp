@@ -70,9 +70,16 @@ std::string words_of(std::span<const board::OptionWord> words, const char* title
     return out;
 }
 
+/// An empty name too is a wrong one, not none: in a script it is a variable that was not set.
+std::string check_name(const std::string& name) {
+    const auto good = board::check_board_name(name);
+    return good ? std::string() : good.error().message;
+}
+
 void add_selection(CLI::App* command, BoardCommandOptions& o) {
     command->add_option("--name", o.name, "Which board (default: TALPA_BOARD, 'board', or the only one)")
-        ->type_name("NAME");
+        ->type_name("NAME")
+        ->check(CLI::Validator(check_name, "", "board name"));
     command->add_option("--root", o.root, "The board that serves below this folder")->type_name("DIR");
 }
 
@@ -85,7 +92,9 @@ void add_board(CLI::App& app, BoardCommandOptions& o) {
     board->footer("Help on one of them: talpa board SUBCOMMAND --help");
 
     CLI::App* up = board->add_subcommand("up", "Bring a board up, in the background");
-    up->add_option("--name", o.name, "How other commands call it (default: board)")->type_name("NAME");
+    up->add_option("--name", o.name, "How other commands call it (default: board)")
+        ->type_name("NAME")
+        ->check(CLI::Validator(check_name, "", "board name"));
     up->add_option("--root", o.root, "Serve its files below this folder, as any user, without namespaces")
         ->type_name("DIR");
     up->add_option("--remoteproc", o.remoteprocs, "How many remote processors (default: 1)")

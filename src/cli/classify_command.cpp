@@ -19,6 +19,7 @@ host::Result<void> check(const ClassifyOptions& options) {
     const auto usage = [](const char* message) { return host::failure(ErrorCode::InvalidArgument, "{}", message); };
     if (options.images.empty()) return usage("at least one PICTURE is required");
     if (options.program.empty()) return usage("--program FILE.pte is required");
+    if (!(options.timeout_s >= 0.01 && options.timeout_s <= 3600)) return usage("--timeout: 0.01 to 3600 seconds");
     if (options.label_offset != 0 && options.labels.empty()) return usage("--label-offset needs --labels");
     TRY(normalisation(options.picture));
     return {};

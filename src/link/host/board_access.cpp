@@ -53,7 +53,7 @@ class DirectAccess final : public BoardAccess {
         if (fd) return fd;
         const int error = errno;
         auto failed = board_failure(error == ENOENT ? BoardFault::MemoryMissing : BoardFault::MemoryDenied,
-                                    "cannot open {}: {}", device, std::strerror(error));
+                                    "cannot open {}: {}", path.string(), std::strerror(error));
         failed.error().error.hint =
             error == ENOENT ? "in a container: is /dev bound (-v /dev:/dev)? on the board: CONFIG_DEVMEM=y"
                             : "it wants root with CAP_SYS_RAWIO: run as root, in a container with --privileged";
@@ -79,6 +79,14 @@ class DirectAccess final : public BoardAccess {
                 else
                     others = true;
             }
+        }
+        if (std::error_code error; !paths_.tty.empty() && !fs::exists(paths_.under(paths_.tty), error)) {
+            std::string there;
+            for (const unsigned number : rpmsg_tty_numbers(paths_.under("/dev")))
+                there += fmt::format("{}/dev/{}{}", there.empty() ? "" : ", ", kTtyPrefix, number);
+            auto failed = board_failure(BoardFault::NoTty, "{} does not exist", paths_.tty);
+            if (!there.empty()) failed.error().error.hint = fmt::format("there is {}", there);
+            return failed;
         }
         std::string tried;
         for (const std::string& candidate : candidates) {

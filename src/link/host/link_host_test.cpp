@@ -148,8 +148,15 @@ TEST_F(Folder, OfSeveralRemoteProcessorsANumberNamesOneWithItsMemoryAndItsTtys) 
     paths.remoteproc_name = "remoteproc1";
     EXPECT_EQ(direct_access(paths)->look().folder, "remoteproc1");
     EXPECT_TRUE(direct_access(paths)->open_memory().has_value());
+    paths.tty = "/dev/ttyRPMSG3";
+    EXPECT_EQ(direct_access(paths)->open_tty().error().error.hint,
+              "there is /dev/ttyRPMSG0, /dev/ttyRPMSG7, /dev/ttyRPMSG9");
+    paths.remoteproc_name = "nope";
+    const auto access = direct_access(paths);
+    EXPECT_EQ(RunnerClient(*access, "nope").info().error().fault, BoardFault::NoRemoteproc)
+        << "before anything is opened";
     paths.remoteproc_name = "0";
-    EXPECT_THAT(direct_access(paths)->open_memory().error().error.message, HasSubstr("cannot open /dev/mem:"));
+    EXPECT_THAT(direct_access(paths)->open_memory().error().error.message, HasSubstr("/dev/mem: No such file"));
 }
 
 TEST_F(Folder, WithoutAnythingEachFaultHasItsKind) {

@@ -47,6 +47,38 @@ struct Unlock {
     ~Unlock() { tty.unlock(); }
 };
 
+/// What our own error codes say of the runner's.
+ErrorCode code_of(RunnerError error) {
+    switch (error) {
+        case RunnerError::UnknownCommand:
+        case RunnerError::BadArgument:
+        case RunnerError::BadAddress:
+        case RunnerError::InputMismatch:
+            return ErrorCode::InvalidArgument;
+        case RunnerError::Busy:
+        case RunnerError::Aborted:
+            return ErrorCode::InvalidState;
+        case RunnerError::NoModel:
+        case RunnerError::NpuAbsent:
+            return ErrorCode::NotFound;
+        case RunnerError::CrcMismatch:
+        case RunnerError::RuntimeError:
+            return ErrorCode::InvalidProgram;
+        case RunnerError::Timeout:
+            return ErrorCode::Timeout;
+        case RunnerError::UnsupportedOperator:
+            return ErrorCode::OperatorMissing;
+        case RunnerError::Memory:
+            return ErrorCode::MemoryAllocation;
+        case RunnerError::NpuBusError:
+            return ErrorCode::NpuFault;
+        case RunnerError::NpuMismatch:
+            return ErrorCode::DelegateIncompatible;
+        default:
+            return ErrorCode::AccessFailed;
+    }
+}
+
 }  // namespace
 
 std::string_view runner_error_advice(RunnerError error) {
@@ -174,6 +206,10 @@ std::unexpected<BoardError> RunnerClient::with_known(std::unexpected<BoardError>
 /// Memory mapped, tty open.
 BoardResult<void> RunnerClient::ready() {
     if (!memory_) {
+        // A tty that answers says nothing about whose it is.
+        if (const RemoteprocLook look = access_.look(); look.folder.empty() && !look.other_names.empty())
+            return board_failure(BoardFault::NoRemoteproc, "Linux has no remote processor named {} (only {})",
+                                 remoteproc_name_, look.other_names);
         TRY_ASSIGN(const Fd fd, access_.open_memory());
         TRY_ASSIGN(DeviceMemory mapped, DeviceMemory::map(fd));
         memory_.emplace(std::move(mapped));
@@ -187,6 +223,8 @@ BoardResult<void> RunnerClient::ready() {
             tty_.emplace(*std::move(opened));
             return {};
         }
+        if (!opened.error().error.hint.empty())
+            return std::unexpected(std::move(opened.error()));  // waiting will not help
         const RemoteprocLook look = access_.look();
         if (look.folder.empty()) {
             auto failed =
@@ -304,7 +342,10 @@ std::unexpected<BoardError> RunnerClient::runner_failure(const Reply& reply) {
                           : RunnerError::None;
     auto failed = board_failure(BoardFault::Runner, "the runner answered ERR {} {}", reply.number, reply.text);
     failed.error().runner = code;
-    failed.error().error.hint = runner_error_advice(code);
+    failed.error().error.code = code_of(code);
+    failed.error().error.hint = reply.text.find("before the NPU") == std::string_view::npos
+                                    ? runner_error_advice(code)
+                                    : "the time was over before it came to the run itself: give it more (--timeout)";
     return with_known(std::move(failed));
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace talpa::link::host {
 namespace {
@@ -28,7 +29,7 @@ bool RunnerTty::lock(const std::function<bool()>& give_up) {
         if ((errno != EWOULDBLOCK && errno != EINTR) || give_up()) return false;
         ::poll(nullptr, 0, kLockPollMs);
     }
-    locked_ = true;
+    locked_ = fresh_ = true;
     ::tcflush(tty_.fd.get(), TCIFLUSH);
     assembler_.clear();
     lines_.clear();
@@ -41,7 +42,9 @@ void RunnerTty::unlock() {
 }
 
 bool RunnerTty::send(std::string_view line) {
-    std::string text(line);
+    // Somebody may have left half a line: it would become the start of ours.
+    std::string text = std::exchange(fresh_, false) ? "\n" : "";
+    text += line;
     text += '\n';
     std::string_view rest = text;
     const auto until = Clock::now() + std::chrono::milliseconds(kSendTimeoutMs);

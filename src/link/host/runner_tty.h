@@ -37,6 +37,7 @@ class RunnerTty {
     LineAssembler assembler_;
     std::deque<std::string> lines_;
     bool locked_ = false;
+    bool fresh_ = false;  ///< nothing was sent since the lock was taken
 };
 
 }  // namespace talpa::link::host

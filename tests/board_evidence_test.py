@@ -14,7 +14,7 @@ import mutate  # noqa: E402
 DATA = SOURCE / "tests/board_evidence.txt"
 PAGE = SOURCE / "docs/board-evidence.md"
 BLOCKS = ("Cortex-M33", "SysTick, DWT, sleep", "NVIC", "MPU", "Bus", "Messaging Unit", "Vrings", "remoteproc", "Resource table", "tty",
-          "NPU registers", "NPU", "Firmware", "GDB stub", "Files of /sys", "/dev/mem", "Quirks")
+          "NPU registers", "NPU", "Firmware", "GDB stub", "Files of /sys", "/dev/mem", "Quirks", "Namespaces")
 HEAD = """# What is proven about the virtual board
 
 Made from `tests/board_evidence.txt` (`tests/board_evidence_test.py --write`). Of the Cortex-M33, [board-cpu.md](board-cpu.md)

@@ -158,6 +158,40 @@ TEST(SpecialOperators, ProductsOfTwoActivations) {
     }
 }
 
+// Averages by another number than the window has: the zero point does not cancel.
+TEST(SpecialOperators, AveragesByAnotherDivisor) {
+    for (const std::int64_t divisor : {3, 4, 7})
+        for (const std::int64_t padding : {0, 1}) {
+            Graph g;
+            const Value in = map("in", {1, 6, 8, 5}, DType::Int8, 0.05, 21);
+            g.inputs = {g.add_value(in)};
+            PoolAttr a;
+            a.kernel = a.stride = {2, 2};
+            a.padding = {padding, padding, padding, padding};
+            a.divisor = divisor;
+            const std::int64_t height = 3 + padding, width = 4 + padding;
+            g.outputs = {g.add_node(Op::AvgPool2d, {g.inputs[0]}, a,
+                                    map("out", {1, height, width, 5}, DType::Int8, 0.05, 21), {})};
+            std::mt19937 random(5);
+            const auto x = numbers(in, random);
+            const Ran r = run(g, 5, false);
+            ASSERT_EQ(r.got.size(), static_cast<std::size_t>(height * width * 5));
+            std::size_t i = 0;
+            for (std::int64_t y = 0; y < height; ++y)
+                for (std::int64_t w = 0; w < width; ++w)
+                    for (std::int64_t c = 0; c < 5; ++c, ++i) {
+                        std::int64_t sum = 0;
+                        for (std::int64_t ky = 2 * y - padding; ky < 2 * y - padding + 2; ++ky)
+                            for (std::int64_t kx = 2 * w - padding; kx < 2 * w - padding + 2; ++kx)
+                                if (ky >= 0 && ky < 6 && kx >= 0 && kx < 8)
+                                    sum += x[static_cast<std::size_t>((ky * 8 + kx) * 5 + c)] - 21;
+                        const double wanted =
+                            std::clamp(static_cast<double>(sum) / static_cast<double>(divisor) + 21, -128.0, 127.0);
+                        ASSERT_NEAR(static_cast<double>(r.got[i]), wanted, 0.51) << divisor << " " << padding;
+                    }
+        }
+}
+
 // A vision transformer's first layer, and strides that divide nothing.
 TEST(SpecialOperators, StridesAboveThree) {
     struct Case {

@@ -143,7 +143,10 @@ host::Result<void> lower_pool(Lowerer& l, const Node& node) {
                 sum_of_ones(step, step.ifm.depth, scale, true, 1);
             else
                 step.op.ofm_scale = scale;
-            if (step.op.kind == npu::OpKind::AvgPool && l.arithmetic() == Arithmetic::Tosa && same_scale(in, out))
+            // On both sides alike, so only where a window of zero points averages to the zero point.
+            const bool whole = divisor == 0 || divisor == a.kernel[0] * a.kernel[1];
+            if (step.op.kind == npu::OpKind::AvgPool && l.arithmetic() == Arithmetic::Tosa && same_scale(in, out) &&
+                whole)
                 step.ifm.zero_point = step.ofm.zero_point = average_zero_point(*out.quantization);
         }
         l.add_windows(step, a.stride);

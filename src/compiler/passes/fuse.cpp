@@ -18,6 +18,18 @@ Node* only_producer(Graph& g, const Uses& uses, ValueId id) {
     return &g.nodes[static_cast<std::size_t>(uses.producer[id])];
 }
 
+/// Would every window of the convolution still hold something of its input? One of padding alone the NPU has no form
+/// of; the padding then stays an operator of its own.
+bool every_window_sees(const ConvAttr& conv, const Edges& edges, const Shape& in, const Shape& weight,
+                       const Shape& out) {
+    const std::int64_t before[] = {edges.top, edges.left};
+    for (const std::size_t d : {0u, 1u}) {
+        const std::int64_t reach = (weight[d + 1] - 1) * conv.dilation[d] + 1;
+        if (before[d] >= reach || (out[d + 1] - 1) * conv.stride[d] - before[d] >= in[d + 1]) return false;
+    }
+    return true;
+}
+
 double bounded(double v, const Clamp& by) {
     return std::min(std::max(v, by.min), by.max);
 }
@@ -77,11 +89,15 @@ void fold_pads(Graph& g) {
                              pad.after[3] == 0;
         if (pad.mode != PadAttr::Mode::Constant || pad.value != 0 || !spatial || from.quantization != to.quantization)
             continue;
-        Edges& edges = node.as<ConvAttr>().padding;
+        Edges edges = node.as<ConvAttr>().padding;
         edges.top += pad.before[1];
         edges.left += pad.before[2];
         edges.bottom += pad.after[1];
         edges.right += pad.after[2];
+        if (!every_window_sees(node.as<ConvAttr>(), edges, from.shape, g[node.inputs[1]].shape,
+                               g[node.outputs[0]].shape))
+            continue;
+        node.as<ConvAttr>().padding = edges;
         node.inputs[0] = before.inputs[0];
     }
     remove_dead(g);

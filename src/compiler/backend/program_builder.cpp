@@ -119,7 +119,7 @@ pte::host::MethodSpec ProgramBuilder::finish() {
         ranges.push_back({life.bytes, life.first, life.last, 0});
         which.push_back(value);
     }
-    const std::uint64_t top = allocate(ranges, 0);
+    const std::uint64_t top = allocate(ranges, 0, Effort::Thorough);
     for (std::size_t i = 0; i < which.size(); ++i)
         std::get<pte::host::TensorSpec>(spec_.values[static_cast<std::size_t>(which[i])]).placement->offset =
             ranges[i].address;

@@ -83,7 +83,7 @@ Peak peak_of(const std::vector<LiveRange>& ranges) {
     return peak;
 }
 
-std::uint64_t allocate(std::vector<LiveRange>& ranges, std::uint64_t enough) {
+std::uint64_t allocate(std::vector<LiveRange>& ranges, std::uint64_t enough, Effort effort) {
     const Peak peak = peak_of(ranges);
     enough = std::max(enough, peak.bytes);
     Search search(ranges);
@@ -121,10 +121,12 @@ std::uint64_t allocate(std::vector<LiveRange>& ranges, std::uint64_t enough) {
         random ^= random << 17;
         return static_cast<std::size_t>(random % below);
     };
-    const std::size_t rounds = std::min<std::size_t>(3000, 200'000 / (ranges.size() + 1));
+    const std::size_t most = effort == Effort::Thorough ? 3000 : 300;
+    const std::size_t rounds = std::min<std::size_t>(most, 200'000 / (ranges.size() + 1));
     std::vector<std::size_t> current = best_order;
     std::uint64_t now = ranges.empty() ? 0 : search.place(current);
-    for (std::size_t round = 0; round < rounds && best > enough; ++round) {
+    const std::uint64_t least = peak_of(ranges).bytes;
+    for (std::size_t round = 0; round < rounds && best > std::max(enough, least); ++round) {
         const std::vector<std::size_t> set = search.culprits(now);
         if (set.size() < 2) break;
         std::vector<std::size_t> candidate = current;

@@ -20,7 +20,10 @@ struct Peak {
 };
 [[nodiscard]] Peak peak_of(const std::vector<LiveRange>& ranges);
 
+/// How long to look for a better arrangement: quickly while plans are tried, thoroughly for the one that is kept.
+enum class Effort : std::uint8_t { Quick, Thorough };
+
 /// Fills in the addresses; returns the end of the highest range. Stops early when `enough` is reached.
-[[nodiscard]] std::uint64_t allocate(std::vector<LiveRange>& ranges, std::uint64_t enough);
+[[nodiscard]] std::uint64_t allocate(std::vector<LiveRange>& ranges, std::uint64_t enough, Effort effort);
 
 }  // namespace talpa::compiler

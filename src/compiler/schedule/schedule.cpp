@@ -153,7 +153,7 @@ class Scheduler {
                  plan_.fast_bytes, plan_.peak_step) = std::move(best->built);
         // Once more for as little as can be: what fitted was enough for the search.
         buffers_ = std::move(best->buffers);
-        best->fast_bytes = allocate_tensors(0) + constants_in_sram();
+        best->fast_bytes = allocate_tensors(0, Effort::Thorough) + constants_in_sram();
         return best->merit();
     }
 
@@ -206,7 +206,7 @@ class Scheduler {
                 for (unsigned i = 0; i < kLoadAttempts; ++i) {
                     TRY(build(*order, loads_limit, buffering));
                     const std::uint64_t fixed = constants_in_sram();
-                    top = allocate_tensors(available - std::min(available, fixed)) + fixed;
+                    top = allocate_tensors(available - std::min(available, fixed), Effort::Quick) + fixed;
                     if (top <= available || buffering == Buffering::Groups) break;
                     loads_limit -= std::min(loads_limit, std::max(top - available, limit / 50));
                 }
@@ -510,7 +510,7 @@ class Scheduler {
 
     // Lives of tensors and weight buffers, in actions; inputs from the start, outputs to the end. Returns the bytes of
     // SRAM that the result takes.
-    std::uint64_t allocate_tensors(std::uint64_t enough) {
+    std::uint64_t allocate_tensors(std::uint64_t enough, Effort effort) {
         std::vector<LiveRange> lives(n_.tensors.size());
         std::vector<bool> used(n_.tensors.size());
         const auto last_time = static_cast<std::uint32_t>(plan_.actions.size());
@@ -566,7 +566,7 @@ class Scheduler {
                     groups.push_back(begin);
                 }
             const std::uint64_t tight = peak_of(here).bytes;
-            const std::uint64_t top = allocate(here, fast ? std::min(enough, tight + tight / kSlack) : 0);
+            const std::uint64_t top = allocate(here, fast ? std::min(enough, tight + tight / kSlack) : 0, effort);
             for (std::size_t i = 0; i < tensors_here; ++i) plan_.tensors[which[i]].address = here[i].address;
             for (std::size_t i = 0; i < groups.size(); ++i) place_buffer(groups[i], here[tensors_here + i].address);
             (region == 1 ? plan_.arena_bytes : plan_.fast_bytes) = top;

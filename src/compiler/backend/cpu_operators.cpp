@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <span>
 
 namespace talpa::compiler {
@@ -45,6 +47,14 @@ class Call {
         if (!result().quantization) return value_of_(node_.outputs[0]);
         return real_out_ = p.tensor(DType::Float32, result().shape);
     }
+    /// Of an operator that only moves elements: as stored, where the result is stored alike.
+    [[nodiscard]] bool stored_alike() const {
+        return value(0).quantization == result().quantization && value(0).stored_type() == result().stored_type();
+    }
+    std::int32_t moved() { return stored_alike() ? raw(0) : operand(0); }
+    std::int32_t moved_out() { return stored_alike() ? raw_result() : out(); }
+    [[nodiscard]] DType moved_type() const { return stored_alike() ? value(0).stored_type() : DType::Float32; }
+
     void finish() {
         if (real_out_ >= 0) call_quantize(p, real_out_, *result().quantization, value_of_(node_.outputs[0]));
     }
@@ -91,6 +101,9 @@ class Call {
                     break;
                 case DType::Int16:
                     stored = static_cast<std::int16_t>(from[0] | from[1] << 8);
+                    break;
+                case DType::Int64:
+                    std::memcpy(&stored, from, sizeof stored);
                     break;
                 default:
                     stored = static_cast<std::int32_t>(from[0] | std::uint32_t{from[1]} << 8 |
@@ -160,8 +173,29 @@ bool symmetric(const Edges& e) {
 }
 
 bool moves(Op op) {
-    return op == Op::Concat || op == Op::Slice || op == Op::Reshape || op == Op::Permute || op == Op::Expand ||
-           op == Op::Gather;
+    return op == Op::Concat || op == Op::Slice || op == Op::Reshape || op == Op::Permute || op == Op::Expand;
+}
+
+// ExecuTorch's pools allow a border of half their window.
+std::optional<std::string> pool_obstacle(const PoolAttr& a) {
+    if (!symmetric(a.padding)) return "its padding differs between opposite sides";
+    if (a.padding.top > a.kernel[0] / 2 || a.padding.left > a.kernel[1] / 2)
+        return "it is padded by more than half of its window";
+    return std::nullopt;
+}
+
+// Where ExecuTorch's two functions see a pixel's value: nearest at its corner, bilinear in its middle.
+std::optional<std::string> resize_obstacle(const ResizeAttr& a) {
+    if (a.mode == ResizeAttr::Mode::Nearest)
+        return a.align_corners || a.half_pixel
+                   ? std::optional<std::string>("it takes the nearest pixel by aligned corners or half pixels")
+                   : std::nullopt;
+    if (!a.align_corners && !a.half_pixel) return "it interpolates between the corners of pixels";
+    return std::nullopt;
+}
+
+bool same_batches(const Shape& a, const Shape& b) {
+    return a.size() == b.size() && std::equal(a.begin(), a.end() - 2, b.begin());
 }
 
 }  // namespace
@@ -185,10 +219,25 @@ std::optional<std::string> cpu_obstacle(const Graph& graph, const Node& node) {
         case Op::ConvTranspose2d:
             if (!symmetric(node.as<ConvAttr>().padding)) return "its padding differs between opposite sides";
             return std::nullopt;
-        case Op::MaxPool2d:
         case Op::AvgPool2d:
-            if (!symmetric(node.as<PoolAttr>().padding)) return "its padding differs between opposite sides";
+            if (node.as<PoolAttr>().dilation != Pair{1, 1}) return "its window is dilated";
+            return pool_obstacle(node.as<PoolAttr>());
+        case Op::MaxPool2d:
+            return pool_obstacle(node.as<PoolAttr>());
+        case Op::Resize:
+            return resize_obstacle(node.as<ResizeAttr>());
+        case Op::Gather: {
+            const Value& index = graph[node.inputs[1]];
+            if (index.shape.size() != 1) return fmt::format("its indices have {} dimensions", index.shape.size());
+            if (index.quantization || (index.type != DType::Int64 && index.type != DType::Int32))
+                return fmt::format("its indices are {}", dtype_name(index.stored_type()));
             return std::nullopt;
+        }
+        case Op::MatMul: {
+            const Shape &a = graph[node.inputs[0]].shape, &b = graph[node.inputs[1]].shape;
+            if (!same_batches(a, b)) return "its operands have different batches";
+            return std::nullopt;
+        }
         case Op::Pad:
             if (node.as<PadAttr>().mode != PadAttr::Mode::Constant) return "it pads with reflections";
             return std::nullopt;
@@ -214,9 +263,9 @@ std::optional<std::string> cpu_obstacle(const Graph& graph, const Node& node) {
         case Op::ReduceMin:
         case Op::ArgMax:
         case Op::CumSum:
-        case Op::Resize:
-        case Op::MatMul:
         case Op::LayerNorm:
+        case Op::GroupNorm:
+        case Op::Prelu:
             return std::nullopt;
         default:
             return fmt::format("there is no CPU operator for {}", op_name(node.op));
@@ -353,16 +402,65 @@ host::Result<void> call_cpu_operator(ProgramBuilder& p, const Graph& graph, cons
             return {};
         }
         case Op::MatMul: {
-            const Shape &a = c.value(0).shape, &b = c.value(1).shape;
+            const Shape &a = c.value(0).shape, &b = c.value(1).shape, &o = c.result().shape;
             const std::int32_t x = c.operand(0), y = c.operand(1), to = c.out();
-            if (a.size() == 2 && b.size() == 2) {
+            if (a.size() == 2) {
                 p.call("aten::mm.out", {x, y, to, to});
-            } else if (a.size() == 3 && b.size() == 3 && a[0] == b[0]) {
+            } else if (a.size() == 3) {
                 p.call("aten::bmm.out", {x, y, to, to});
             } else {
-                return host::failure(ErrorCode::NotSupported,
-                                     "{}: a matrix product of these shapes has no CPU operator", node.source.node);
+                // One batch of all of them.
+                const auto flat = [](const Shape& s) {
+                    std::int64_t count = 1;
+                    for (std::size_t d = 0; d + 2 < s.size(); ++d) count *= s[d];
+                    return Shape{count, s[s.size() - 2], s.back()};
+                };
+                const auto viewed = [&](std::int32_t from, const Shape& shape) {
+                    const std::int32_t t = c.temporary(shape);
+                    p.call("aten::view_copy.out", {from, p.integers(shape), t, t});
+                    return t;
+                };
+                const std::int32_t left = viewed(x, flat(a)), right = viewed(y, flat(b)), made = c.temporary(flat(o));
+                p.call("aten::bmm.out", {left, right, made, made});
+                p.call("aten::view_copy.out", {made, p.integers(o), to, to});
             }
+            c.finish();
+            return {};
+        }
+        case Op::Prelu: {
+            // What is positive, and the slope times what is negative.
+            const std::int32_t x = c.operand(0), slope = c.operand(1), up = c.temporary(c.value(0).shape),
+                               down = c.temporary(c.value(0).shape), sloped = c.temporary(c.result().shape);
+            constexpr double kOpen = std::numeric_limits<double>::infinity();
+            c.clamp({0, kOpen}, x, up);
+            c.clamp({-kOpen, 0}, x, down);
+            p.call("aten::mul.out", {down, slope, sloped, sloped});
+            clamp_after(node.as<BinaryAttr>().clamp,
+                        [&](std::int32_t to) { p.call("aten::add.out", {up, sloped, p.number(1), to, to}); });
+            return {};
+        }
+        case Op::GroupNorm: {
+            const auto& attr = node.as<NormAttr>();
+            const Shape& s = c.value(0).shape;
+            // Channels first, and back.
+            std::vector<std::int64_t> first{0, static_cast<std::int64_t>(s.size()) - 1}, last{0};
+            Shape turned{s[0], s.back()};
+            for (std::size_t d = 1; d + 1 < s.size(); ++d) {
+                first.push_back(static_cast<std::int64_t>(d));
+                last.push_back(static_cast<std::int64_t>(d) + 1);
+                turned.push_back(s[d]);
+            }
+            last.push_back(1);
+            const std::int32_t x = c.operand(0), g = c.has(1) ? c.operand(1) : p.null(),
+                               b = c.has(2) ? c.operand(2) : p.null(), in = c.temporary(turned),
+                               made = c.temporary(turned), mean = c.temporary({s[0], attr.groups}),
+                               deviation = c.temporary({s[0], attr.groups}), to = c.out();
+            p.call("aten::permute_copy.out", {x, p.integers(first), in, in});
+            p.call("aten::native_group_norm.out",
+                   {in, g, b, p.number(s[0]), p.number(s.back()), p.number(element_count(s) / (s[0] * s.back())),
+                    p.number(attr.groups), p.real(attr.epsilon), made, mean, deviation,
+                    p.tensors({made, mean, deviation})});
+            p.call("aten::permute_copy.out", {made, p.integers(last), to, to});
             c.finish();
             return {};
         }
@@ -388,14 +486,28 @@ host::Result<void> call_cpu_operator(ProgramBuilder& p, const Graph& graph, cons
             const auto& a = node.as<ConvAttr>();
             const bool transposed = node.op == Op::ConvTranspose2d;
             c.spatial(a.clamp, [&](std::int32_t in, std::int32_t to) {
-                // O x KH x KW x I to O x I x KH x KW; transposed operators want the input channels first.
+                // O x KH x KW x I to O x I x KH x KW; transposed operators want the input channels of all groups first,
+                // and the output channels of one.
                 const Shape& w = c.value(1).shape;
-                const std::vector<std::int64_t> order =
-                    transposed ? std::vector<std::int64_t>{3, 0, 1, 2} : std::vector<std::int64_t>{0, 3, 1, 2};
-                Shape shape;
-                for (const std::int64_t d : order) shape.push_back(w[static_cast<std::size_t>(d)]);
-                const std::int32_t weight = c.temporary(shape);
-                p.call("aten::permute_copy.out", {c.operand(1), p.integers(order), weight, weight});
+                const auto reordered = [&](std::int32_t from, const Shape& of, const std::vector<std::int64_t>& order) {
+                    Shape shape;
+                    for (const std::int64_t d : order) shape.push_back(of[static_cast<std::size_t>(d)]);
+                    const std::int32_t t = c.temporary(shape);
+                    p.call("aten::permute_copy.out", {from, p.integers(order), t, t});
+                    return t;
+                };
+                std::int32_t weight = c.operand(1);
+                if (!transposed) {
+                    weight = reordered(weight, w, {0, 3, 1, 2});
+                } else {
+                    const Shape grouped{a.groups, w[0] / a.groups, w[1], w[2], w[3]},
+                        joined{a.groups * w[3], w[0] / a.groups, w[1], w[2]};
+                    const std::int32_t apart = c.temporary(grouped), together = c.temporary(joined);
+                    p.call("aten::view_copy.out", {weight, p.integers(grouped), apart, apart});
+                    const std::int32_t turned = reordered(apart, grouped, {0, 4, 1, 2, 3});
+                    p.call("aten::view_copy.out", {turned, p.integers(joined), together, together});
+                    weight = together;
+                }
                 p.call("aten::convolution.out",
                        {in, weight, c.has(2) ? c.operand(2) : p.null(), p.integers(list(a.stride)),
                         p.integers({a.padding.top, a.padding.left}), p.integers(list(a.dilation)),
@@ -456,41 +568,47 @@ host::Result<void> call_cpu_operator(ProgramBuilder& p, const Graph& graph, cons
         }
         case Op::Slice: {
             const auto& a = node.as<SliceAttr>();
-            std::int32_t x = c.raw(0);
+            std::int32_t x = c.moved();
+            const std::int32_t out = c.moved_out();
             Shape shape = c.value(0).shape;
             std::vector<std::size_t> cut;
             for (std::size_t d = 0; d < shape.size(); ++d)
                 if (a.steps[d] != 1 || a.starts[d] != 0 || a.ends[d] != shape[d]) cut.push_back(d);
-            if (cut.empty()) p.call("aten::clone.out", {x, p.null(), c.raw_result(), c.raw_result()});
+            if (cut.empty()) p.call("aten::clone.out", {x, p.null(), out, out});
             for (const std::size_t d : cut) {
                 shape[d] = c.result().shape[d];
-                const std::int32_t to = d == cut.back() ? c.raw_result() : p.tensor(c.value(0).stored_type(), shape);
+                const std::int32_t to = d == cut.back() ? out : p.tensor(c.moved_type(), shape);
                 p.call("aten::slice_copy.Tensor_out", {x, p.number(static_cast<std::int64_t>(d)), p.number(a.starts[d]),
                                                        p.number(a.ends[d]), p.number(a.steps[d]), to, to});
                 x = to;
             }
+            c.finish();
             return {};
         }
         case Op::Reshape: {
-            const std::int32_t x = c.raw(0), to = c.raw_result();
+            const std::int32_t x = c.moved(), to = c.moved_out();
             p.call("aten::view_copy.out", {x, p.integers(c.result().shape), to, to});
+            c.finish();
             return {};
         }
         case Op::Permute: {
             const auto& order = node.as<PermuteAttr>().order;
-            const std::int32_t x = c.raw(0), to = c.raw_result();
+            const std::int32_t x = c.moved(), to = c.moved_out();
             p.call("aten::permute_copy.out",
                    {x, p.integers(std::vector<std::int64_t>(order.begin(), order.end())), to, to});
+            c.finish();
             return {};
         }
         case Op::Expand: {
-            const std::int32_t x = c.raw(0), to = c.raw_result();
+            const std::int32_t x = c.moved(), to = c.moved_out();
             p.call("aten::expand_copy.out", {x, p.integers(c.result().shape), p.boolean(false), to, to});
+            c.finish();
             return {};
         }
         case Op::Gather: {
-            const std::int32_t x = c.raw(0), index = c.raw(1), to = c.raw_result();
+            const std::int32_t x = c.moved(), index = c.raw(1), to = c.moved_out();
             p.call("aten::index_select.out", {x, p.number(node.as<AxisAttr>().axis), index, to, to});
+            c.finish();
             return {};
         }
         default:

@@ -63,23 +63,28 @@ std::array<float, 3> per_channel(const std::vector<float>& numbers) {
 /// What a constant method returns, where that is numbers; empty where not. The one with the method's name in front goes
 /// first.
 std::vector<float> constant_numbers(const pte::Program& program, std::string_view method, const std::string& name) {
-    auto value = pte::constant_method(program, std::string(method) + "_", name);
-    if (!value) value = pte::constant_method(program, "", name);
-    if (!value) return {};
-    switch (value->type()) {
-        case pte::ValueType::Int:
-            return {static_cast<float>(value->as_int())};
-        case pte::ValueType::Double:
-            return {static_cast<float>(value->as_double())};
-        case pte::ValueType::DoubleList: {
-            std::vector<float> numbers;
-            for (std::uint32_t i = 0; i < value->double_list().size(); ++i)
-                numbers.push_back(static_cast<float>(value->double_list()[i]));
-            return numbers;
+    auto found = pte::find_constant_method(program, std::string(method) + "_", name);
+    if (!found) found = pte::find_constant_method(program, "", name);
+    if (!found) return {};
+    std::vector<float> numbers;
+    for (std::uint32_t o = 0; o < found->outputs().size(); ++o) {
+        const pte::ValueView value = found->value(static_cast<std::uint32_t>(found->outputs()[o]));
+        switch (value.type()) {
+            case pte::ValueType::Int:
+                numbers.push_back(static_cast<float>(value.as_int()));
+                break;
+            case pte::ValueType::Double:
+                numbers.push_back(static_cast<float>(value.as_double()));
+                break;
+            case pte::ValueType::DoubleList:
+                for (std::uint32_t i = 0; i < value.double_list().size(); ++i)
+                    numbers.push_back(static_cast<float>(value.double_list()[i]));
+                break;
+            default:
+                return {};
         }
-        default:
-            return {};
     }
+    return numbers;
 }
 
 /// The flag's numbers, else the program's constant of that name when it has as many as it should.

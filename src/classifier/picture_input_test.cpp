@@ -83,6 +83,24 @@ TEST(PictureInput, TheProgramSaysHowItWantsItsPictures) {
     EXPECT_EQ(WithConstants().input(port({1, 3, 8, 8}))->spec.low, -1.0f) << "without anything";
 }
 
+// ExecuTorch's exporter makes an output of each item of a list, and its loader knows no output that is a list.
+TEST(PictureInput, AListMayComeAsOneOutputForEachItem) {
+    pte::host::ProgramSpec spec;
+    spec.methods.emplace_back();
+    pte::host::MethodSpec mean;
+    mean.name = "input0_mean";
+    for (const double m : {0.5, 0.25, 0.125}) {
+        mean.outputs.push_back(static_cast<std::int32_t>(mean.values.size()));
+        mean.values.emplace_back(m);
+    }
+    spec.methods.push_back(mean);
+    const auto bytes = pte::host::write_program(spec);
+    const auto program = pte::Program::open(bytes).value();
+    const auto input = picture_input(program, "forward", 0, port({1, 3, 8, 8}), {});
+    ASSERT_TRUE(input.has_value());
+    EXPECT_EQ(input->spec.mean, (std::array{0.5f, 0.25f, 0.125f}));
+}
+
 TEST(PictureInput, ConstantsOfTheWrongKindAreNotTaken) {
     const WithConstants program({{"input0_mean", pte::host::DoubleListSpec{{0.5, 0.25}}},
                                  {"input0_range", 3.0},

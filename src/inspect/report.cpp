@@ -1,6 +1,7 @@
 #include "inspect/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -77,7 +78,12 @@ MethodReport method_report(const pte::Program& program, const pte::MethodView& m
     MethodReport m;
     m.name = method.name();
     m.constant = pte::is_constant_method(method);
-    if (m.constant) m.constant_value = value_text(method, method.outputs()[0]);
+    if (m.constant) {
+        std::vector<std::string> values;
+        for (std::uint32_t i = 0; i < method.outputs().size(); ++i)
+            values.push_back(value_text(method, method.outputs()[i]));
+        m.constant_value = values.size() == 1 ? values[0] : fmt::format("[{}]", fmt::join(values, ", "));
+    }
     for (std::uint32_t i = 0; i < method.inputs().size(); ++i)
         m.inputs.push_back(port(program, method, pte::IoSide::Input, i));
     for (std::uint32_t i = 0; i < method.outputs().size(); ++i)

@@ -53,24 +53,32 @@ std::optional<std::int64_t> integer(const std::optional<ValueView>& value) {
 }  // namespace
 
 bool is_constant_method(const MethodView& method) {
-    if (!method.inputs().empty() || method.outputs().size() != 1) return false;
-    const std::int32_t output = method.outputs()[0];
-    if (output < 0 || static_cast<std::uint32_t>(output) >= method.values().size()) return false;
+    if (!method.inputs().empty() || method.outputs().empty()) return false;
+    for (std::uint32_t o = 0; o < method.outputs().size(); ++o) {
+        const std::int32_t output = method.outputs()[o];
+        if (output < 0 || static_cast<std::uint32_t>(output) >= method.values().size()) return false;
+    }
     for (std::uint32_t c = 0; c < method.chain_count(); ++c)
         if (!method.instructions(c).empty()) return false;
     return true;
 }
 
-std::optional<ValueView> constant_method(const Program& program, std::string_view prefix, std::string_view name) {
+std::optional<MethodView> find_constant_method(const Program& program, std::string_view prefix, std::string_view name) {
     for (std::uint32_t i = 0; i < program.method_count(); ++i) {
         const MethodView method = program.method(i);
         const std::string_view found = method.name();
         if (found.empty() || !found.starts_with(prefix) || found.substr(prefix.size()) != name ||
             !is_constant_method(method))
             continue;
-        return method.value(static_cast<std::uint32_t>(method.outputs()[0]));
+        return method;
     }
     return std::nullopt;
+}
+
+std::optional<ValueView> constant_method(const Program& program, std::string_view prefix, std::string_view name) {
+    const std::optional<MethodView> method = find_constant_method(program, prefix, name);
+    if (!method || method->outputs().size() != 1) return std::nullopt;
+    return method->value(static_cast<std::uint32_t>(method->outputs()[0]));
 }
 
 std::optional<IoQuantization> io_quantization(const Program& program, const MethodView& method, IoSide side,

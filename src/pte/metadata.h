@@ -1,6 +1,6 @@
-// What a program tells about itself beside its methods: constant methods (no instructions, one output that is a
-// constant) and the quantization of int8 inputs and outputs that ExecuTorch's exporter puts into such methods.
-// (pte-format, section 5.5)
+// What a program tells about itself beside its methods: constant methods (no instructions, outputs that are constants;
+// a list is an output for each of its items, as ExecuTorch writes it) and the quantization of int8 inputs and outputs
+// that ExecuTorch's exporter puts into such methods. (pte-format, section 5.5)
 #pragma once
 
 #include <optional>
@@ -9,12 +9,15 @@
 
 namespace talpa::pte {
 
-/// The value that a constant method returns; nothing when there is no such method or when it has instructions. `prefix`
-/// and `name` are joined.
+/// The method of that name if all that it does is to return constants. `prefix` and `name` are joined.
+[[nodiscard]] std::optional<MethodView> find_constant_method(const Program& program, std::string_view prefix,
+                                                             std::string_view name);
+
+/// The one value that a constant method returns; nothing when there is no such method or when it returns several.
 [[nodiscard]] std::optional<ValueView> constant_method(const Program& program, std::string_view prefix,
                                                        std::string_view name);
 
-/// True when the method only returns a constant.
+/// True when the method only returns constants.
 [[nodiscard]] bool is_constant_method(const MethodView& method);
 
 struct IoQuantization {

@@ -15,9 +15,14 @@
 #include "pte/host/delegate_blob_writer.h"
 
 namespace talpa::compiler {
+
+const char* const kUnsupportedHint =
+    "Express them by other operators, within the limits that are named, or let the model end before them and do the "
+    "rest on the host.";
+
 namespace {
 
-host::Result<void> check_supported(const Graph& graph, const Partition& parts) {
+host::Result<void> check_supported(const Graph& graph, const Partition& parts, std::vector<Unsupported>* list) {
     std::string problems;
     for (const Part& part : parts.parts) {
         if (part.on_npu) continue;
@@ -25,14 +30,16 @@ host::Result<void> check_supported(const Graph& graph, const Partition& parts) {
             const Node& node = graph.nodes[n];
             const auto why = cpu_obstacle(graph, node);
             if (!why) continue;
-            problems +=
-                fmt::format("\n  {} '{}'{}: not on the NPU because {}; not on the CPU because {}", op_name(node.op),
-                            node.source.node, node.source.line.empty() ? "" : " (" + node.source.line + ")",
-                            parts.reasons[n], *why);
+            std::string what =
+                fmt::format("not on the NPU because {}; not on the CPU because {}", parts.reasons[n], *why);
+            problems += fmt::format("\n  {} '{}'{}: {}", op_name(node.op), node.source.node,
+                                    node.source.line.empty() ? "" : " (" + node.source.line + ")", what);
+            if (list != nullptr) list->push_back({node.source, std::move(what)});
         }
     }
     if (problems.empty()) return {};
-    return host::failure(ErrorCode::NotSupported, "the model has operators that cannot be compiled:{}", problems);
+    return std::unexpected(host::Error(
+        ErrorCode::NotSupported, "the model has operators that cannot be compiled:" + problems, kUnsupportedHint));
 }
 
 pte::host::IoRecordSpec io_record(const Graph& graph, ValueId id, const Placement& placement) {
@@ -53,7 +60,7 @@ class Compilation {
 
     host::Result<Compiled> run() {
         const Partition parts = partition(graph_);
-        TRY(check_supported(graph_, parts));
+        TRY(check_supported(graph_, parts, options_.unsupported));
         choose_io(parts);
         for (const ValueId id : graph_.inputs) program_.input(program_input(id));
         for (const Part& part : parts.parts) {
@@ -157,6 +164,11 @@ class Compilation {
             return npu_model::network_cost(ops, options_.target.config).cycles_total;
         };
         TRY_ASSIGN(const Plan plan, schedule(std::move(network), options_.target, judge));
+        // Sizes and places in a program are 31-bit numbers.
+        for (const std::uint64_t bytes : {plan.arena_bytes, plan.fast_bytes, std::uint64_t{plan.constants.size()}})
+            if (bytes > INT32_MAX)
+                return host::failure(ErrorCode::OutOfResources,
+                                     "{} bytes of memory would be needed, at most {} are possible", bytes, INT32_MAX);
         const std::vector<EmittedOperation> operations = emit_operations(plan, options_.target);
         TRY_ASSIGN(const EncodedStream stream, encode_operations(operations, options_.target));
 
@@ -244,8 +256,17 @@ class Compilation {
         for (auto& m : extra_methods_) spec.methods.push_back(std::move(m));
         for (const auto& [name, text] : options_.metadata)
             spec.methods.push_back(pte::host::constant_method_spec(name, text));
-        for (const auto& [name, numbers] : options_.number_metadata)
-            spec.methods.push_back(pte::host::constant_method_spec(name, pte::host::DoubleListSpec{numbers}));
+        // A list is an output for each number, as ExecuTorch's exporter has it: its loader knows no output that is a
+        // list.
+        for (const auto& [name, numbers] : options_.number_metadata) {
+            pte::host::MethodSpec list;
+            list.name = name;
+            for (const double number : numbers) {
+                list.outputs.push_back(static_cast<std::int32_t>(list.values.size()));
+                list.values.emplace_back(number);
+            }
+            spec.methods.push_back(std::move(list));
+        }
         spec.constants = program_.take_constants();
         result_.pte = pte::host::write_program(spec);
     }

@@ -21,6 +21,12 @@ enum class IoType : std::uint8_t {
     Quantized,  ///< the integers that the NPU works with; their scales go along as constant methods
 };
 
+/// A node that neither the NPU nor a CPU operator can run.
+struct Unsupported {
+    Source source;
+    std::string what;
+};
+
 struct CompileOptions {
     Target target;
     IoType io = IoType::AsModel;
@@ -31,6 +37,7 @@ struct CompileOptions {
     std::vector<std::pair<std::string, std::vector<double>>> number_metadata;
     /// "lower", "schedule", "emit": that stage's text goes into the report.
     std::string dump_after;
+    std::vector<Unsupported>* unsupported = nullptr;  ///< takes what the error NotSupported lists
 };
 
 /// An operation of the command stream and the node of the graph that it computes.
@@ -83,6 +90,9 @@ struct Compiled {
     std::vector<std::uint8_t> pte;  ///< 16-aligned in memory
     CompileReport report;
 };
+
+/// What can be done about nodes that are not supported.
+extern const char* const kUnsupportedHint;
 
 /// Errors: NotSupported with every node that neither the NPU nor a CPU operator can run, one a line; OutOfResources
 /// when the target's SRAM does not suffice. The same graph and options give the same bytes.

@@ -136,7 +136,8 @@ class Printer {
         }
         if (left_out != 0)
             fmt::print("{}\n", style_.dim(fmt::format("({} more that are as they should be; --all)", left_out)));
-        fmt::print("output: quantized {} dB, program {} dB from {}\n", decibels(c_.output_quantized_db),
+        fmt::print("output: quantized {} dB ({} to {} as values happen to be rounded), program {} dB from {}\n",
+                   decibels(c_.output_quantized_db), decibels(c_.output_least_db), decibels(c_.output_most_db),
                    decibels(c_.output_program_db), came_quantized_ ? "the model without rounding" : "float");
     }
 

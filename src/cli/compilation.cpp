@@ -189,12 +189,25 @@ Result<void> Compilation::report_layers(const std::vector<compiler::Sample>& wit
     return {};
 }
 
+Result<void> Compilation::evaluate() {
+    TRY_ASSIGN(auto loaded, load(o_.evaluate, SIZE_MAX));
+    std::vector<compiler::Sample> all;
+    for (auto& s : loaded) all.push_back(std::move(s.inputs));
+    TRY_ASSIGN(result_.agreement, compiler::agreement(real_, graph_, all, threads()));
+    return {};
+}
+
 Result<void> Compilation::quantize() {
     if (came_quantized_) {
-        if (!o_.calibration.empty()) warn("the model is quantized already: --calibration is not used");
-        if (!o_.evaluate.empty())
-            warn("the model is quantized already: there is no float model to evaluate it against");
-        return {};
+        // What its makers chose stands. It is held against the same network without rounding.
+        if (!o_.calibration.empty() && !o_.report)
+            warn("the model is quantized already: --calibration is used for --report alone");
+        if (o_.calibration.empty() && o_.report)
+            warn("the model is quantized already: --report needs typical inputs, --calibration DIR");
+        if (!o_.evaluate.empty()) TRY(evaluate());
+        if (!o_.report || o_.calibration.empty()) return {};
+        TRY_ASSIGN(const auto typical, samples());
+        return report_layers(typical);
     }
     TRY_ASSIGN(const auto with, samples());
     compiler::QuantizeOptions options;
@@ -220,12 +233,7 @@ Result<void> Compilation::quantize() {
                                                               : "samples",
                                        compiler::observer_name(quantized.observer));
     if (o_.dump_after == "quantize") fmt::print("{}", compiler::dump(graph_));
-    if (!o_.evaluate.empty()) {
-        TRY_ASSIGN(auto loaded, load(o_.evaluate, SIZE_MAX));
-        std::vector<compiler::Sample> all;
-        for (auto& s : loaded) all.push_back(std::move(s.inputs));
-        TRY_ASSIGN(result_.agreement, compiler::agreement(real_, graph_, all, threads()));
-    }
+    if (!o_.evaluate.empty()) TRY(evaluate());
     if (o_.report) TRY(report_layers(with));
     return {};
 }
@@ -258,7 +266,12 @@ Result<compiler::Compiled> Compilation::compile() {
                                    : compiler::IoType::AsModel;
     options.dump_after = o_.dump_after;
     TRY(add_metadata(options));
-    TRY_ASSIGN(auto compiled, host::with_context(compiler::compile(graph_, options), o_.model));
+    std::vector<compiler::Unsupported> unsupported;
+    options.unsupported = &unsupported;
+    auto result = host::with_context(compiler::compile(graph_, options), o_.model);
+    for (auto& u : unsupported)
+        problems_.push_back({std::move(u.source), std::move(u.what), compiler::kUnsupportedHint});
+    TRY_ASSIGN(auto compiled, std::move(result));
     result_.program_bytes = compiled.pte.size();
     result_.nodes = graph_.nodes.size();
     result_.delegates = compiled.report.delegates;

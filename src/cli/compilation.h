@@ -41,6 +41,7 @@ class Compilation {
     [[nodiscard]] host::Result<void> find_model();
     [[nodiscard]] host::Result<std::vector<compiler::Sample>> samples();
     [[nodiscard]] std::vector<compiler::Sample> noise() const;
+    [[nodiscard]] host::Result<void> evaluate();
     [[nodiscard]] host::Result<void> report_layers(const std::vector<compiler::Sample>& with);
     [[nodiscard]] host::Result<void> add_metadata(compiler::CompileOptions& options) const;
 

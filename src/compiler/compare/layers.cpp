@@ -105,6 +105,21 @@ void compare_with_operator(const Graph& graph, const Uses& uses, const Values& k
     layer.worst_steps = worst;
 }
 
+host::Result<void> spread_of_outcomes(const Graph& quantized, const Sample& inputs, const std::vector<float>& real,
+                                      NetworkComparison& result) {
+    constexpr std::uint32_t kOutcomes = 8;
+    result.output_least_db = result.output_most_db = result.output_quantized_db;
+    TRY_ASSIGN(const auto executor, FloatExecutor::create(quantized, Rounding::Quantized));
+    FloatExecutor::Workspace workspace;
+    for (std::uint32_t outcome = 1; outcome <= kOutcomes; ++outcome) {
+        TRY_ASSIGN(const auto outputs, executor.run(inputs, workspace, {}, outcome * 0x9E3779B1u));
+        const double db = snr_db(real, outputs[0]);
+        result.output_least_db = std::min(result.output_least_db, db);
+        result.output_most_db = std::max(result.output_most_db, db);
+    }
+    return {};
+}
+
 }  // namespace
 
 host::Result<NetworkComparison> compare_layers(const Graph& exact, const Graph& quantized, const Sample& inputs,
@@ -136,7 +151,10 @@ host::Result<NetworkComparison> compare_layers(const Graph& exact, const Graph& 
         }
     if (!quantized.outputs.empty()) {
         const ValueId exact_out = exact.outputs[0], out = quantized.outputs[0];
-        if (real[exact_out] && foretold[out]) result.output_quantized_db = snr_db(*real[exact_out], *foretold[out]);
+        if (real[exact_out] && foretold[out]) {
+            result.output_quantized_db = snr_db(*real[exact_out], *foretold[out]);
+            TRY(spread_of_outcomes(quantized, inputs, *real[exact_out], result));
+        }
         if (program != nullptr && real[exact_out] && !program->outputs.empty() &&
             program->outputs[0].size() == real[exact_out]->size())
             result.output_program_db = snr_db(*real[exact_out], program->outputs[0]);

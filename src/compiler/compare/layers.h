@@ -31,6 +31,9 @@ struct NetworkComparison {
     std::optional<std::size_t> first_noisy{};  ///< layer whose signal to noise is below the limit
     std::optional<std::size_t> first_wrong{};  ///< layer that the program does not compute as it should
     double output_quantized_db = 0, output_program_db = 0;
+    /// The least and the greatest that other outcomes of the same roundings would give. At the logits they lie close
+    /// together; a softmax makes decibels of which way its few large numbers happened to go.
+    double output_least_db = 0, output_most_db = 0;
 };
 
 /// A step for the operator itself, and one for each whose result was rounded on the way and cannot be seen.

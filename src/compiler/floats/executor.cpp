@@ -32,6 +32,18 @@ void dequantize(const Value& value, std::vector<float>& numbers) {
     }
 }
 
+/// Each number by up to a tenth of its step, either way.
+void move(const Value& value, std::vector<float>& numbers, std::uint32_t& random) {
+    if (!value.quantization || !value.quantization->per_tensor()) return;
+    const float most = 0.1F * static_cast<float>(value.quantization->scales[0]);
+    for (float& x : numbers) {
+        random ^= random << 13;
+        random ^= random >> 17;
+        random ^= random << 5;
+        x += (static_cast<float>(random) * 0x1p-31F - 1.0F) * most;
+    }
+}
+
 bool weights_are_packed(const Node& node) {
     return node.op == Op::Conv2d || node.op == Op::FullyConnected;
 }
@@ -128,8 +140,8 @@ host::Result<FloatExecutor> FloatExecutor::create(const Graph& graph, Rounding r
 }
 
 host::Result<std::vector<std::vector<float>>> FloatExecutor::run(std::span<const std::vector<float>> inputs,
-                                                                 Workspace& workspace,
-                                                                 const ValueObserver& observer) const {
+                                                                 Workspace& workspace, const ValueObserver& observer,
+                                                                 std::uint32_t dither) const {
     const auto& p = *prepared_;
     const auto& graph = *p.graph;
     if (inputs.size() != graph.inputs.size())
@@ -150,7 +162,9 @@ host::Result<std::vector<std::vector<float>>> FloatExecutor::run(std::span<const
         buffer.resize(size);
         return buffer;
     };
+    std::uint32_t random = dither;
     const auto finish = [&](ValueId id) {
+        if (dither != 0) move(graph[id], buffers[id], random);
         if (p.rounding == Rounding::Quantized) round_to_quantization(graph[id], buffers[id]);
         if (observer) observer(id, buffers[id]);
     };

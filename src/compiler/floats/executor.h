@@ -43,10 +43,13 @@ class FloatExecutor {
     };
 
     /// One inference; `inputs` in the graph's order, C order of their shapes. May be called from several threads, each
-    /// with a workspace of its own. The observer is called from the calling thread.
+    /// with a workspace of its own. The observer is called from the calling thread. `dither` other than 0: what is
+    /// rounded is moved by up to a tenth of a step before, at random, so that other numbers lie beyond a half: another
+    /// outcome of the same roundings.
     [[nodiscard]] host::Result<std::vector<std::vector<float>>> run(std::span<const std::vector<float>> inputs,
                                                                     Workspace& workspace,
-                                                                    const ValueObserver& observer = {}) const;
+                                                                    const ValueObserver& observer = {},
+                                                                    std::uint32_t dither = 0) const;
 
   private:
     struct Prepared;

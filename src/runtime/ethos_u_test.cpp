@@ -308,6 +308,38 @@ TEST(EthosU, V35_AResultThatEqualsWhatWasThereIsNoError) {
     EXPECT_EQ(npu.runs, 3u) << "again with other bytes before it, and once more for the result";
 }
 
+// The average of equal numbers, and their maximum, are that number: written where the input was, it looks as if nobody
+// had written it.
+TEST(EthosU, V35_WhatEqualBytesGiveOnTheirPlaceIsNoError) {
+    DelegateBlobSpec blob = with_stream({dma(1, 0, 2, 0, 16), dma(2, 0, 1, 0, 4)});
+    blob.outputs[0].offset = 0;
+    blob.outputs[0].shape[5] = 4;
+    ProgramSpec p = delegate_program(blob);
+    std::get<TensorSpec>(p.methods[0].values[1]).sizes = {4};
+    for (const bool average : {true, false}) {
+        FakeNpu npu;
+        npu.behaviour = [&](const npu::Job& job) -> Result<npu::JobStats> {
+            std::uint8_t* const x = job.regions[1].data;
+            for (int i = 0; i < 4; ++i) {
+                const int a = static_cast<std::int8_t>(x[4 * i]), b = static_cast<std::int8_t>(x[4 * i + 1]);
+                x[i] = static_cast<std::uint8_t>(average ? (a + b) / 2 : std::max(a, b));
+            }
+            return npu::JobStats{};
+        };
+        const auto l = load(p, default_options(&npu));
+        ASSERT_TRUE(l->method) << l->error;
+        const std::vector<std::uint8_t> most(16, 127);
+        ASSERT_TRUE(l->method->set_input(0, most));
+        const auto ran = l->method->execute();
+        ASSERT_TRUE(ran) << text(ran.error());
+        EXPECT_TRUE(std::ranges::equal(output_of(*l->method), std::vector<std::uint8_t>(4, 127)));
+
+        npu.behaviour = [](const npu::Job&) -> Result<npu::JobStats> { return npu::JobStats{}; };
+        ASSERT_TRUE(l->method->set_input(0, most));
+        EXPECT_EQ(l->method->execute().error().code, ErrorCode::NpuFault) << "equal bytes that nobody touched";
+    }
+}
+
 TEST(EthosU, ErrorsOfTheNpuComeThrough) {
     FakeNpu npu;
     npu.behaviour = [](const npu::Job&) -> Result<npu::JobStats> { return fail(ErrorCode::Timeout, "no interrupt"); };

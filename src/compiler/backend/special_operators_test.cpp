@@ -221,5 +221,24 @@ TEST(SpecialOperators, StridesAboveThree) {
     }
 }
 
+// Its output in the place of its input would look as if the NPU had done nothing.
+TEST(SpecialOperators, ANetworkThatChangesNothingIsTakenForOneThatRan) {
+    Graph g;
+    const ValueId in = g.add_value(map("in", {1, 16, 16, 8}, DType::Int8, 0.1));
+    g.inputs = {in};
+    SliceAttr rows;
+    rows.starts = {0, 0, 0, 0};
+    rows.ends = {1, 2, 16, 8};
+    rows.steps = {1, 1, 1, 1};
+    const Shape shape{1, 2, 16, 8};
+    const ValueId part = g.add_node(Op::Slice, {in}, rows, map("part", shape, DType::Int8, 0.1), {}),
+                  least =
+                      g.add_node(Op::Minimum, {part, part}, BinaryAttr{}, map("least", shape, DType::Int8, 0.1), {});
+    g.outputs = {g.add_node(Op::Maximum, {least, least}, BinaryAttr{}, map("most", shape, DType::Int8, 0.1), {})};
+    const Ran r = run(g, 1);
+    EXPECT_EQ(r.got, r.wanted);
+    EXPECT_FALSE(r.got.empty());
+}
+
 }  // namespace
 }  // namespace talpa::compiler

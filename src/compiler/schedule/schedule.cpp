@@ -495,17 +495,21 @@ class Scheduler {
         plan_.actions.push_back(run);
     }
 
-    // Even a computed output may equal an input, min(x, x) say. Only what is much smaller may take an input's place.
+    // Weights may be such that a network changes nothing. In DRAM only what is much smaller takes an input's place.
     [[nodiscard]] bool like_an_input(const Tensor& output) const {
         constexpr std::uint64_t kMuchSmaller = 4;
         return std::any_of(n_.inputs.begin(), n_.inputs.end(),
                            [&](TensorId t) { return n_.tensors[t].bytes() < output.bytes() * kMuchSmaller; });
     }
-    // Does the output come from a computed tensor by one copy?
-    [[nodiscard]] bool staged_result(std::size_t output, const std::vector<bool>& computed) const {
-        return std::any_of(n_.steps.begin(), n_.steps.end(), [&](const Step& s) {
-            return s.ofm.tensor == output && s.op.kind == npu::OpKind::Dma && computed[s.ifm.tensor];
-        });
+    // Tensors that may hold an input's very bytes: what of it came through nothing but steps without weights. A copy, a
+    // maximum with the least number, min(x, x), a pool of one element, twice the negative: each may change nothing.
+    [[nodiscard]] std::vector<bool> possible_inputs() const {
+        std::vector<bool> possible(n_.tensors.size());
+        for (const TensorId t : n_.inputs) possible[t] = true;
+        const auto is_possible = [&](const View& v) { return v.tensor != kNoTensor && possible[v.tensor]; };
+        for (const Step& s : n_.steps)
+            if (!s.filter && (is_possible(s.ifm) || is_possible(s.ifm2))) possible[s.ofm.tensor] = true;
+        return possible;
     }
 
     // Lives of tensors and weight buffers, in actions; inputs from the start, outputs to the end. Returns the bytes of
@@ -533,12 +537,8 @@ class Scheduler {
                 used[v->tensor] = true;
             }
         }
-        // An output that is only a copy could lie where its equal input was: nobody could tell that anything ran.
-        std::vector<bool> computed(n_.tensors.size());
-        for (const Step& s : n_.steps)
-            if (s.op.kind != npu::OpKind::Dma &&
-                !(s.op.kind == npu::OpKind::Max && s.op.ifm2_is_scalar && s.table == nullptr))
-                computed[s.ofm.tensor] = true;
+        // An output equal to the input whose place it takes would look as if nothing had run (V35).
+        const std::vector<bool> possible_input = possible_inputs();
         std::uint64_t fast_top = 0;
         for (const std::uint8_t region : {std::uint8_t{1}, std::uint8_t{2}}) {
             const bool fast = region == target_.fast_region();
@@ -552,7 +552,7 @@ class Scheduler {
                 if (t.role == Tensor::Role::Input) r.first = 0;
                 if (t.role == Tensor::Role::Output) {
                     r.last = last_time;
-                    if ((!computed[i] && !staged_result(i, computed)) || (!fast && like_an_input(t))) r.first = 0;
+                    if (possible_input[i] || (!fast && like_an_input(t))) r.first = 0;
                 }
                 r.size = plan_.tensors[i].ring_rows != 0 ? plan_.tensors[i].ring_rows * t.row_bytes() : t.bytes();
                 here.push_back(r);

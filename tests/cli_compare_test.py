@@ -110,10 +110,13 @@ def main():
                 ("missing program", ("compare", folder / "none.pte", "--input", RESNET / "in0.bin"), "none.pte"),
                 ("missing other side", ("compare", PROGRAM, "--input", RESNET / "in0.bin", "--against", folder / "none"), "none"),
                 ("nothing recorded", ("compare", PROGRAM, "--input", RESNET / "in0.bin", "--against", folder), "out0.bin"),
+                ("an input that is none", ("compare", PROGRAM, "--input", PROGRAM), "own types; of pictures, talpa run --image makes them\n"),
+                ("no inputs", ("compare", INT8 / "int8_io_conv.pte", "--against", PROGRAM, "--input", PROGRAM, "--input", PROGRAM), "give --input FILE.bin once for each"),
                 ("no arguments", ("compare",), "PROGRAM.pte is required")):
             ran = talpa(*arguments)
             check.equal(ran.status, 2, f"{what}: {ran.out}")
             check.that(text in ran.err, f"{what}: {ran.err}")
+            check.that(ran.err.count("none.pte") in (0, 1), f"{what}: named once: {ran.err}")
         shutil.copy(RESNET / "in0.bin", recorded / "out0.bin")
         ran = talpa("compare", PROGRAM, "--input", RESNET / "in0.bin", "--against", recorded)
         check.equal(ran.status, 2, "a recorded output of another size is trouble")

@@ -135,6 +135,17 @@ def main():
         # Usage.
         check.equal(talpa("compile", IMPORT / "qdq_net.onnx").status, 2, "no output")
         check.equal(talpa("compile", IMPORT / "qdq_net.onnx", "-o", program, "--sram", "lots").status, 2, "no size")
+        mine = folder / "mine.onnx"
+        mine.write_bytes((IMPORT / "qdq_net.onnx").read_bytes())
+        for outputs in (("-o", mine), ("-o", program, "--csv", mine), ("-o", folder / "same", "--debug-db", folder / "same")):
+            ran = talpa("compile", mine, *outputs)
+            check.equal(ran.status, 2, f"{outputs}: {ran.out}")
+            check.that("would overwrite an input" in ran.err or "would both write" in ran.err, ran.err)
+        check.that(mine.read_bytes() == (IMPORT / "qdq_net.onnx").read_bytes() and not (folder / "same").exists(), "the model is as it was")
+        names = folder / "names.txt"
+        names.write_text("".join(f"name {i}\n" for i in range(1000)))
+        many = json.loads(talpa("compile", mine, "-o", program, "--labels", names, "--json").out)
+        check.that(any("has 1000 labels" in w or "no output scores classes" in w for w in many["warnings"]), many["warnings"])
         check.equal(talpa("compile", IMPORT / "qdq_net.onnx", "-o", program, "--target", "ethos-u85").status, 2, "no target")
         check.equal(talpa("compile", folder / "no", "-o", program).status, 1, "no file")
         check.equal(talpa("compile", __file__, "-o", program).status, 1, "no model")

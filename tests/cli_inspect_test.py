@@ -47,6 +47,27 @@ def main():
         cut = talpa("inspect", pathlib.Path(name) / "cut.pte")
         check.equal(cut.status, 1, "a program cut short")
         check.that("cut.pte" in cut.err, cut.err)
+
+        # A machine that is not known: as of talpa compile, nothing is written.
+        table, ini = pathlib.Path(name) / "costs.csv", pathlib.Path(name) / "none.ini"
+        for option, value, text in (("--system-config", "nope", "with system 'nope'"), ("--memory-mode", "nope", "nope"), ("--config", ini, "none.ini")):
+            for program in (PROGRAM, GOLDEN / "pte_variants" / "lin.pte"):  # one without a delegate too
+                ran = talpa("inspect", program, option, value, "--csv", table, "--html", page.with_name("other.html"))
+                check.equal((ran.status, ran.out), (2, ""), f"{option} {value}: {ran.err}")
+                check.that(text in ran.err and "\\x0a" not in ran.err, ran.err)
+        check.that(not table.exists() and not page.with_name("other.html").exists(), "nothing was written")
+
+        # What is read stays.
+        mine = pathlib.Path(name) / "mine.pte"
+        mine.write_bytes(PROGRAM.read_bytes())
+        for option in ("--html", "--csv"):
+            ran = talpa("inspect", mine, option, pathlib.Path(name) / "." / "mine.pte")
+            check.equal(ran.status, 2, f"{option} over the program: {ran.out}")
+            check.that("would overwrite an input (the program)" in ran.err, ran.err)
+        check.equal(talpa("inspect", mine, "--html", table, "--csv", table).status, 2, "two reports in one file")
+        check.that(mine.read_bytes() == PROGRAM.read_bytes() and not table.exists(), "the program is as it was")
+        for option in ("--html", "--csv", "--debug-db"):
+            check.equal(talpa("inspect", mine, option, "").status, 2, f"an empty {option}")
     check.equal(talpa("inspect").status, 2, "no program")
     check.finish()
 

@@ -129,10 +129,25 @@ def check_labels(check, folder):
     check.that("has 9 labels, and the output has 10 classes" in few.err and "--label-offset -1" in few.err, few.err)
     shifted = json.loads(talpa(*raw, "--labels", labels, "--label-offset", "-1").out)["top"][0]["label"]
     check.equal(shifted, f"name {best - 1}" if best > 0 else None, "a shifted label")
+    labels.write_text("".join(f"name {i}\n" for i in range(11)))
+    many = talpa(*raw, "--labels", labels, "--json")
+    check.equal((many.status, json.loads(many.out)["top"][0]["label"]), (0, f"name {best}"), "more labels than classes")
+    check.that("talpa: note: " in many.err and "has 11 labels, and the output has 10 classes" in many.err, many.err)
+    check.equal(talpa(*raw, "--labels", labels, "--label-offset", "1").err, "", "one line before the first class")
+    labels.write_text("".join(f"name {i}\n" for i in range(9)))
     for offset in (-9, -10, -1000000, 5):
         nonsense = talpa(*raw, "--labels", labels, "--label-offset", offset)
         check.equal(nonsense.status, 1, f"label offset {offset}: {nonsense.out}")
         check.that(f"label offset {'of ' if offset < 0 else ''}{offset}" in nonsense.err, nonsense.err)
+
+
+def check_names(check, folder):
+    """Names of files reach a terminal without what could drive it."""
+    picture = folder / "x\x1b[31mred\n.jpg"
+    picture.write_bytes((IMAGES / "png.png").read_bytes())
+    ran = talpa("run", RESNET, "--image", picture, IMAGES / "red.jpg", "--output-dir", folder / "named")
+    check.equal(ran.status, 0, ran.err)
+    check.that("\x1b" not in ran.out and f"{folder}/x?[31mred?.jpg\n" in ran.out, repr(ran.out))
 
 
 def bad_inputs(folder):
@@ -160,6 +175,9 @@ def bad_inputs(folder):
     yield "mean without image", ("run", RESNET, *raw, "--mean", "1"), 2, "are for pictures"
     yield "top 0", ("run", RESNET, *raw, "--top", "0"), 2, "--top"
     yield "offset without labels", ("run", RESNET, *raw, "--label-offset", "1"), 2, "needs --labels"
+    for option in ("--output-dir", "--labels", "--input", "--image", "--method", "--data"):
+        yield f"an empty {option}", ("run", RESNET, option, ""), 2, f"{option}: needs a value that is not empty"
+    yield "an empty program", ("run", "", *raw), 2, "needs a value that is not empty"
     yield "missing program", ("run", folder / "none.pte", *raw), 1, "No such file"
     yield "empty program", ("run", empty, *raw), 1, "empty.pte"
     yield "a text as program", ("run", text, *raw), 1, "text.txt"
@@ -167,6 +185,7 @@ def bad_inputs(folder):
     yield "unknown method", ("run", RESNET, *raw, "--method", "backward"), 1, "backward"
     yield "no input", ("run", RESNET), 1, "1 tensor input (float32 [1, 3, 32, 32]), 0 files were given"
     yield "no input, and pictures are possible", ("run", RESNET), 1, "or --image for pictures"
+    yield "no input, and no picture is possible", ("run", GOLDEN / "ops" / "linear" / "linear.pte"), 1, "give --input FILE.bin once for each, in order\n"
     yield "two inputs for one", ("run", RESNET, *raw, *raw), 1, "2 files were given"
     yield "missing input", ("run", RESNET, "--input", folder / "none.bin"), 1, "none.bin"
     yield "a folder as input", ("run", RESNET, "--input", folder), 1, "is a folder"
@@ -198,7 +217,7 @@ def bad_inputs(folder):
     yield "half a program, inspected", ("inspect", half), 1, "only a part of the file is here"
     yield "a TFLite model", ("run", tflite, *raw), 1, "it is a TensorFlow Lite model (.tflite); talpa compile makes a program of it"
     yield "talpa itself", ("inspect", TALPA_PROGRAM), 1, "it is an ELF file"
-    yield "a picture as program", ("run", IMAGES / "red.jpg", *raw), 1, "pictures are given with --image"
+    yield "a picture as program", ("run", IMAGES / "red.jpg", *raw), 1, "talpa run PROGRAM.pte --image FILE takes it"
     for what, arguments in (("program", ("/dev/zero", *raw)), ("input", (RESNET, "--input", "/dev/zero")), ("picture", (RESNET, "--image", "/dev/zero")),
                             ("data file", (RESNET, *raw, "--data", "/dev/zero")), ("list of labels", (RESNET, *raw, "--labels", "/dev/zero"))):
         yield f"an endless {what}", ("run", *arguments), 1, "/dev/zero is larger than the limit of"
@@ -353,6 +372,7 @@ def main():
         check_golden(check, folder / "golden")
         check_json(check, folder)
         check_labels(check, folder)
+        check_names(check, folder)
         check_bad_pictures(check, folder)
         check_not_a_number(check, folder)
         check_order(check, folder)

@@ -1,5 +1,7 @@
 #include "classifier/labels.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 
@@ -65,6 +67,15 @@ host::Result<void> Labels::check_enough_for(std::size_t classes) const {
                     fmt::format("{} has {} labels, and the output has {} classes{}", path_.string(), lines_.size(),
                                 classes, offset_ == 0 ? "" : fmt::format(" (label offset {})", offset_)),
                     hint));
+}
+
+std::string Labels::doubt(std::size_t classes) const {
+    if (lines_.empty()) return {};
+    if (classes == 0) return fmt::format("no output scores classes that the labels in {} could name", path_.string());
+    const auto named = static_cast<std::int64_t>(classes) + offset_;
+    if (std::cmp_less_equal(lines_.size(), std::max<std::int64_t>(named, 0))) return {};
+    return fmt::format("{} has {} labels, and the output has {} classes: is it the label file of this network?",
+                       path_.string(), lines_.size(), classes);
 }
 
 const std::string& Labels::of(std::size_t class_index) const {

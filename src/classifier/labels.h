@@ -31,6 +31,10 @@ class Labels {
         return std::cmp_equal(static_cast<std::int64_t>(classes) + offset_, lines_.size());
     }
 
+    /// What to tell when there are more lines than `classes`, or no classes at all (0): the file may be another
+    /// network's. Empty when there is nothing to tell.
+    [[nodiscard]] std::string doubt(std::size_t classes) const;
+
     [[nodiscard]] bool empty() const { return lines_.empty(); }
     [[nodiscard]] std::size_t size() const { return lines_.size(); }
     /// The label, or nothing (an empty text).

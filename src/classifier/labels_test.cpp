@@ -72,5 +72,15 @@ TEST_F(LabelsTest, WhatIsNoTextIsRefused) {
     EXPECT_EQ(Labels::read(path_.string() + ".none", 0).error().code, ErrorCode::NotFound);
 }
 
+TEST_F(LabelsTest, MoreLinesThanClassesAreDoubtful) {
+    const auto labels = Labels::read(write("a\nb\nc"), 0).value();
+    EXPECT_EQ(labels.doubt(3), "");
+    EXPECT_THAT(labels.doubt(2), HasSubstr("has 3 labels, and the output has 2 classes: is it the label file"));
+    EXPECT_THAT(labels.doubt(0), HasSubstr("no output scores classes"));
+    EXPECT_EQ(Labels::read(path_, 1).value().doubt(2), "") << "line 0 is before the first class";
+    EXPECT_THAT(Labels::read(path_, 1).value().doubt(1), HasSubstr("has 3 labels"));
+    EXPECT_EQ(Labels().doubt(0), "") << "none were given";
+}
+
 }  // namespace
 }  // namespace talpa::classifier

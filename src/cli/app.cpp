@@ -134,6 +134,17 @@ void add_completion(CLI::App& app, std::string& shell) {
     completion->footer(kCompletionFooter);
 }
 
+/// An empty name is most often a script's variable that was never set; taken for "not given" it would lose results.
+void refuse_empty_values(CLI::App& app) {
+    const CLI::Validator given(
+        [](std::string& value) { return value.empty() ? "needs a value that is not empty" : ""; }, "", "");
+    for (CLI::App* command : app.get_subcommands({})) {
+        if (command->get_name() == "board") continue;  // arguments of other programs may be empty
+        for (CLI::Option* option : command->get_options())
+            if (option->get_expected_max() > 0) option->check(given);
+    }
+}
+
 int dispatch_commands(const CLI::App& app, Commands& c, MoreCommands* more) {
     if (const auto status = more == nullptr ? std::nullopt : more->run(app)) return *status;
     if (app.got_subcommand("run")) {
@@ -187,6 +198,7 @@ int run_app(int argc, const char* const* argv, MoreCommands* more) {
     add_classify(app, commands.classify);
     if (more != nullptr) more->add(app);
     add_completion(app, commands.shell);
+    refuse_empty_values(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& help_or_version) {

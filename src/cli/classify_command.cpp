@@ -52,6 +52,7 @@ host::Result<void> classify_on_board(const ClassifyOptions& options) {
         return *std::move(result);
     };
     TRY_ASSIGN(const std::vector<RunResult> results, run_each(options.images, run_picture));
+    tell_doubt(results, labels);
     if (options.json) {
         fmt::print("{}\n", document_of(results, results.size() > 1, labels));
         return check_all(results);

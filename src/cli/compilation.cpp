@@ -238,9 +238,13 @@ Result<void> Compilation::quantize() {
     return {};
 }
 
-Result<void> Compilation::add_metadata(compiler::CompileOptions& options) const {
+Result<void> Compilation::add_metadata(compiler::CompileOptions& options) {
     if (!o_.labels.empty()) {
-        TRY(classifier::Labels::read(o_.labels, 0));
+        TRY_ASSIGN(const auto labels, classifier::Labels::read(o_.labels, 0));
+        const compiler::Shape& scores = graph_[graph_.outputs[0]].shape;
+        const bool ranks = !scores.empty() && compiler::element_count(scores) == scores.back();
+        if (const auto doubt = labels.doubt(ranks ? static_cast<std::size_t>(scores.back()) : 0); !doubt.empty())
+            warn(doubt);
         TRY_ASSIGN(auto text, host::read_text(o_.labels, 16 << 20));
         options.metadata.emplace_back("labels", std::move(text));
     }

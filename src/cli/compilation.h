@@ -43,7 +43,7 @@ class Compilation {
     [[nodiscard]] std::vector<compiler::Sample> noise() const;
     [[nodiscard]] host::Result<void> evaluate();
     [[nodiscard]] host::Result<void> report_layers(const std::vector<compiler::Sample>& with);
-    [[nodiscard]] host::Result<void> add_metadata(compiler::CompileOptions& options) const;
+    [[nodiscard]] host::Result<void> add_metadata(compiler::CompileOptions& options);
 
     const CompileOptions& o_;
     std::string file_, architecture_;  ///< of the model

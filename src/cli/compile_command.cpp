@@ -12,6 +12,7 @@
 #include "base/host/terminal.h"
 #include "cli/compilation.h"
 #include "cli/debug_database.h"
+#include "cli/output_files.h"
 #include "inspect/summary_csv.h"
 #include "runtime/operators/all.h"
 
@@ -73,6 +74,10 @@ Result<void> check(const CompileOptions& o) {
         return failure(ErrorCode::InvalidArgument, "--dump-after {} needs -o FILE.pte too", o.dump_after);
     if (o.output.empty() && !(o.csv.empty() && o.debug_db.empty()))
         return failure(ErrorCode::InvalidArgument, "--csv and --debug-db need -o FILE.pte too");
+    std::vector<NamedFile> inputs{
+        {"the model", o.model}, {"--labels", o.labels}, {"--calibration", o.calibration}, {"--evaluate", o.evaluate}};
+    for (const std::string& file : o.configs) inputs.push_back({"--config", file});
+    TRY(check_outputs({{"-o", o.output}, {"--csv", o.csv}, {"--debug-db", o.debug_db}}, inputs));
     return {};
 }
 

@@ -7,10 +7,14 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/host/exit_status.h"
 #include "base/host/file.h"
 #include "base/host/terminal.h"
+#include "cli/command_line.h"
+#include "cli/output_files.h"
 #include "compiler/vela/system.h"
 #include "inspect/debug_map.h"
+#include "inspect/printable.h"
 #include "inspect/report.h"
 #include "inspect/report_html.h"
 #include "inspect/report_json.h"
@@ -41,14 +45,25 @@ host::Result<npu_model::SystemConfig> machine(const InspectOptions& options, con
 
 }  // namespace
 
-host::Result<void> inspect_program(const InspectOptions& options) {
+host::Result<void> check(const InspectOptions& options) {
+    std::vector<NamedFile> inputs{{"the program", options.program}, {"--debug-db", options.debug_db}};
+    for (const std::string& file : options.data) inputs.push_back({"--data", file});
+    for (const std::string& file : options.configs) inputs.push_back({"--config", file});
+    return check_outputs({{"--html", options.html}, {"--csv", options.csv}}, inputs);
+}
+
+host::Result<int> inspect_program(const InspectOptions& options) {
     inspect::Options facts;
     facts.operators = runtime::all_operators();
     facts.data_files.assign(options.data.begin(), options.data.end());
-    if (!options.system.empty() || !options.memory_mode.empty() || !options.configs.empty())
-        facts.machine = [&](const std::string& npu, const std::string& system, const std::string& mode) {
-            return machine(options, npu, system, mode);
-        };
+    std::optional<host::Error> unknown;  // the machine that was asked for
+    const auto asked = [&](const std::string& npu, const std::string& system, const std::string& mode) {
+        auto found = machine(options, npu, system, mode);
+        if (!found && !unknown) unknown = found.error();
+        return found;
+    };
+    const bool asks = !options.system.empty() || !options.memory_mode.empty() || !options.configs.empty();
+    if (asks) facts.machine = asked;
     inspect::DebugMap names;
     if (!options.debug_db.empty()) {
         TRY_ASSIGN(const auto xml, host::read_text(options.debug_db, 256 << 20));
@@ -56,23 +71,27 @@ host::Result<void> inspect_program(const InspectOptions& options) {
         facts.debug_map = &names;
     }
     TRY_ASSIGN(const inspect::Report report, inspect::inspect_file(options.program, facts));
+    if (asks && std::ranges::all_of(report.methods, [](const auto& m) { return m.delegates.empty(); }))
+        static_cast<void>(asked("", "", ""));
+    if (unknown) return usage_error(*unknown, "inspect");
     if (!options.csv.empty())
         TRY(host::write_text(options.csv,
                              inspect::summary_csv(report, std::filesystem::path(options.program).stem().string())));
     if (!options.html.empty()) {
         TRY(host::with_context(host::write_text(options.html, inspect::report_html(report)), "report"));
         // With --json, standard output is the document's alone.
-        fmt::print(options.json ? stderr : stdout, "{} written; open it in a browser\n", options.html);
-        if (!options.json && !options.ops) return {};
+        fmt::print(options.json ? stderr : stdout, "{} written; open it in a browser\n",
+                   inspect::printable(options.html));
+        if (!options.json && !options.ops) return host::kExitSuccess;
     }
     if (options.json) {
         fmt::print("{}\n", inspect::json_text(inspect::report_json(report)));
-        return {};
+        return host::kExitSuccess;
     }
     const inspect::TextOptions text{
         .colours = host::Style(stdout).colours(), .operations = options.ops, .width = terminal_width()};
     fmt::print("{}", inspect::report_text(report, text));
-    return {};
+    return host::kExitSuccess;
 }
 
 }  // namespace talpa::cli

@@ -20,6 +20,9 @@ struct InspectOptions {
     bool json = false;
 };
 
-[[nodiscard]] host::Result<void> inspect_program(const InspectOptions& options);
+/// Errors of usage: a file that would be written over one that is read.
+[[nodiscard]] host::Result<void> check(const InspectOptions& options);
+/// The exit status: 2, with nothing written, where the program's NPU has no such system or memory mode.
+[[nodiscard]] host::Result<int> inspect_program(const InspectOptions& options);
 
 }  // namespace talpa::cli

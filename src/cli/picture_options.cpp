@@ -66,6 +66,13 @@ host::Result<std::vector<classifier::RunResult>> run_each(
     return results;
 }
 
+void tell_doubt(const std::vector<classifier::RunResult>& results, const classifier::Labels& labels) {
+    const auto ran = std::ranges::find_if(results, [](const auto& result) { return result.error.empty(); });
+    if (ran == results.end()) return;
+    if (const std::string doubt = labels.doubt(ran->classification ? ran->classification->classes : 0); !doubt.empty())
+        host::say(fmt::format("talpa: note: {}\n", classifier::shown(doubt)));
+}
+
 host::Result<void> check_all(const std::vector<classifier::RunResult>& results) {
     const auto failed = std::ranges::count_if(results, [](const auto& result) { return !result.error.empty(); });
     if (failed == 0) return {};

@@ -39,6 +39,8 @@ class OutputFolders {
 [[nodiscard]] host::Result<std::vector<classifier::RunResult>> run_each(
     const std::vector<std::string>& images,
     const std::function<host::Result<classifier::RunResult>(const std::string&)>& run);
+/// A note on standard error where the labels can hardly be the network's.
+void tell_doubt(const std::vector<classifier::RunResult>& results, const classifier::Labels& labels);
 /// InvalidPicture when there are results with nothing but an error.
 [[nodiscard]] host::Result<void> check_all(const std::vector<classifier::RunResult>& results);
 

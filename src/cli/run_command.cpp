@@ -68,7 +68,13 @@ host::Result<RunResult> collect(rt::Session& session, const RunOptions& options,
     return result;
 }
 
+bool takes_pictures(const rt::Session& session, const std::string& method) {
+    const auto port = picture_port(session);
+    return port && picture_input(session.program(), method, *port, session.input(*port), {});
+}
+
 void print_all(const std::vector<RunResult>& results, const RunOptions& options, const Labels& labels) {
+    tell_doubt(results, labels);
     if (options.json) {
         fmt::print("{}\n", document_of(results, options.images.size() > 1, labels));
         return;
@@ -114,7 +120,7 @@ host::Result<void> run(const RunOptions& options) {
 
     if (options.images.empty()) {
         auto opened = inspect::InputFiles::open(session, options.inputs);
-        if (!opened && options.inputs.empty() && picture_port(session))
+        if (!opened && options.inputs.empty() && takes_pictures(session, options.method))
             opened.error().hint = "give --input FILE.bin once for each, in order, or --image for pictures";
         TRY_ASSIGN(const inspect::InputFiles inputs, std::move(opened));
         TRY_ASSIGN(const auto runs_ms, run_repeatedly(session, options.repeat, [&] { return inputs.set(session); }));

@@ -215,7 +215,11 @@ class WorkstationCommands final : public MoreCommands {
                "\n  talpa compare mobilenet_v2.float.pt2 --calibration photos/ --image cat.jpg";
     }
     std::optional<int> run(const CLI::App& app) override {
-        if (app.got_subcommand("inspect")) return finish(succeed(inspect_program(inspect_)), host::kExitFailed);
+        if (app.got_subcommand("inspect")) {
+            const auto valid = check(inspect_);
+            if (!valid) return usage_error(valid.error(), "inspect");
+            return finish(inspect_program(inspect_), host::kExitFailed);
+        }
         if (app.got_subcommand("compare")) {
             const auto valid = check(compare_);
             if (!valid) return usage_error(valid.error(), "compare");

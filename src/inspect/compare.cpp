@@ -73,7 +73,10 @@ host::Result<Ran> run_traced(const ProgramOptions& options, const std::vector<st
 host::Result<Ran> run_named(const ProgramOptions& options, const std::vector<std::string>& inputs,
                             std::optional<std::size_t> capture = {}) {
     auto ran = run_traced(options, inputs, capture);
-    if (ran || ran.error().context.starts_with(options.path)) return ran;  // most errors name the program already
+    // Most errors name the program already.
+    if (ran || ran.error().context.starts_with(options.path) ||
+        ran.error().message.find(options.path) != std::string::npos)
+        return ran;
     return host::with_context(std::move(ran), options.path);
 }
 

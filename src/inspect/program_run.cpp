@@ -29,7 +29,7 @@ std::string size_hint(const rt::PortInfo& port, std::size_t bytes) {
         return fmt::format("is it float32 data? The program wants {}", runtime::scalar_name(port.type));
     if (element == 4 && bytes == port.size_bytes / 4)
         return fmt::format("is it int8 data? The program wants {}", runtime::scalar_name(port.type));
-    return "inputs are raw little-endian data in the program's own types; for pictures there is --image";
+    return "inputs are raw little-endian data in the program's own types; of pictures, talpa run --image makes them";
 }
 
 /// Size of the leading dimension of a dynamic input that `bytes` fill; nothing if they fill none.
@@ -87,11 +87,15 @@ host::Result<InputFiles> InputFiles::open(const rt::Session& session, const std:
         std::string wanted;
         for (std::size_t i = 0; i < tensors.size(); ++i)
             wanted += fmt::format("{}{}", i == 0 ? "" : ", ", session.input(tensors[i]).describe());
+        const char* given = paths.size() == 1 ? "file was" : "files were";
+        if (tensors.empty())
+            return host::failure(ErrorCode::InvalidArgument, "the program has no tensor inputs, {} {} given",
+                                 paths.size(), given);
         return std::unexpected(
             host::Error(ErrorCode::InvalidArgument,
-                        fmt::format("the program has {} tensor input{} ({}), {} files were given", tensors.size(),
-                                    tensors.size() == 1 ? "" : "s", wanted, paths.size()),
-                        "give --input once for each, in order"));
+                        fmt::format("the program has {} tensor input{} ({}), {} {} given", tensors.size(),
+                                    tensors.size() == 1 ? "" : "s", wanted, paths.size(), given),
+                        "give --input FILE.bin once for each, in order"));
     }
     InputFiles inputs;
     for (std::size_t i = 0; i < paths.size(); ++i) {

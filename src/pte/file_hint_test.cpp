@@ -28,7 +28,11 @@ TEST(FileHint, OtherFormatsAreNamed) {
     EXPECT_THAT(hint("\x7F"
                      "ELF\1\1\1"),
                 HasSubstr("an ELF file"));
-    EXPECT_THAT(hint("\xFF\xD8\xFF\xE0"), HasSubstr("--image"));
+    for (const std::string& picture : {std::string("\xFF\xD8\xFF\xE0"), std::string("\x89PNG\r\n\x1A\n"),
+                                       std::string("GIF89a"), std::string("BM\x8A\x0A\x08\0\0\0\0\0", 10)})
+        EXPECT_THAT(hint(picture), HasSubstr("picture; talpa run PROGRAM.pte --image FILE takes it as input"))
+            << picture;
+    EXPECT_EQ(hint("BMW 2002 tii"), "");
     EXPECT_THAT(hint("version https://git-lfs.github.com/spec/v1\noid sha256:0"), HasSubstr("git lfs pull"));
     EXPECT_THAT(hint("<!DOCTYPE html>\n<html>"), HasSubstr("a web page, as a server answers instead of a file"));
     EXPECT_EQ(hint("no known format"), "");

@@ -27,6 +27,7 @@ constexpr Format kFormats[] = {
     {0, "\xFF\xD8\xFF"sv, "a JPEG picture", Use::Picture},
     {0, "\x89PNG\r\n\x1A\n"sv, "a PNG picture", Use::Picture},
     {8, "WEBP"sv, "a WebP picture", Use::Picture},
+    {0, "GIF8"sv, "a GIF picture", Use::Picture},
     {0, "\x1F\x8B"sv, "compressed with gzip: unpack it first", Use::Nothing},
     {0, "version https://git-lfs"sv, "the pointer that Git LFS left in place of the file: git lfs pull", Use::Nothing},
     {0, "<!DOCTYPE"sv, "a web page", Use::Fetch},
@@ -50,10 +51,15 @@ bool is_onnx(Bytes file) {
            (file[2] == 0x12 || file[2] == 0x3A || file[2] == 0x42);
 }
 
+/// "BM" alone may be any text; behind the file's size stand two words of 0.
+bool is_bmp(Bytes file) {
+    return has(file, 0, "BM"sv) && has(file, 6, "\0\0\0\0"sv);
+}
+
 std::string advice(const char* what, Use use) {
     std::string text = std::string("it is ") + what;
     if (use == Use::Compile) text += "; talpa compile makes a program of it";
-    if (use == Use::Picture) text += "; pictures are given with --image";
+    if (use == Use::Picture) text += "; talpa run PROGRAM.pte --image FILE takes it as input";
     if (use == Use::Fetch) text += ", as a server answers instead of a file; download it again";
     return text;
 }
@@ -63,6 +69,7 @@ std::string advice(const char* what, Use use) {
 std::string file_hint(Bytes file, std::string_view message) {
     for (const Format& format : kFormats)
         if (has(file, format.at, format.bytes)) return advice(format.what, format.use);
+    if (is_bmp(file)) return advice("a BMP picture", Use::Picture);
     if (is_onnx(file)) return advice("an ONNX model (.onnx)", Use::Compile);
     if (message.starts_with("cut short")) return kPart;
     // Programs without a header do not say how long they are.

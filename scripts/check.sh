@@ -27,9 +27,24 @@ done
 wanted=("${!targets[@]}")
 [ ${#scripts[@]} -eq 0 ] || wanted+=(programs)  # what they start
 [ ${#wanted[@]} -eq 0 ] || cmake --build --preset release --target "${wanted[@]}"
+# A test program once a processor, each with its part of the tests.
+status=0
+shards=$(nproc)
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
 for target in "${!targets[@]}"; do
-    "build/release/bin/$target" --gtest_brief=1
+    started=$SECONDS pids=()
+    for ((i = 0; i < shards; ++i)); do
+        GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i "build/release/bin/$target" --gtest_brief=1 >"$logs/$i" 2>&1 &
+        pids+=($!)
+    done
+    failed=0
+    for ((i = 0; i < shards; ++i)); do
+        wait "${pids[i]}" || { failed=1; cat "$logs/$i"; }
+    done
+    if [ $failed -eq 0 ]; then echo "$target: passed, $((SECONDS - started)) s"; else echo "$target: FAILED" && status=1; fi
 done
 for script in "${!scripts[@]}"; do
-    TALPA_BUILD=$PWD/build/release TALPA_SOURCE=$PWD /usr/bin/python3 "$script" || [ $? -eq 77 ]
+    TALPA_BUILD=$PWD/build/release TALPA_SOURCE=$PWD /usr/bin/python3 "$script" || [ $? -eq 77 ] || status=1
 done
+exit $status

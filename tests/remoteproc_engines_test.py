@@ -98,6 +98,29 @@ def containerd(here, options):
         assert ended["pid"] == told[0][1]["pid"] and ended["exited_at"] == deleted["exited_at"], told
         clean(here)
         here.ctl("0 recovery enabled")
+        # one id in two namespaces, and one that somebody has by hand: neither ends the other's
+        world = scenarios.World(here, options.bin + "/remoteproc-runtime")
+        c.call("run", "-d", *RUNTIME, IMAGE, "n1")
+        second = [*RUNTIME[:3], "remoteproc.name=second", IMAGE]
+        c.import_image("/run/fw.tar", IMAGE, scenarios.elf(), namespace="other")
+        c.call("run", "-d", *second, "n1", namespace="other")
+        assert here.state(0) == here.state(1) == "running"
+        refused = c.call("run", "-d", *second, "n1", namespace="other", check=False)
+        assert refused.returncode != 0 and here.state(0) == here.state(1) == "running"
+        c.call("tasks", "rm", "-f", "n1", namespace="other")
+        c.call("containers", "rm", "n1", namespace="other")
+        assert (here.state(0), here.state(1)) == ("running", "offline") and c.status("n1")[0] == "RUNNING"
+        c.call("tasks", "rm", "-f", "n1")
+        c.call("containers", "rm", "n1")
+        world.ok("create", "--bundle", world.bundle(), "hand")
+        world.ok("start", "hand")
+        c.call("run", "-d", *second, "hand")
+        c.call("tasks", "rm", "-f", "hand")
+        c.call("containers", "rm", "hand")
+        assert here.state() == "running" and world.status("hand") == "running"
+        world.ok("kill", "hand")
+        world.ok("delete", "hand")
+        clean(here)
         # kill -9 of the shim, of the proxy, and by force
         for how in ("shim", "proxy", "rm", "kill"):
             c.call("run", "-d", *RUNTIME, IMAGE, "k1")

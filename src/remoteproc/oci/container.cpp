@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 
@@ -66,8 +67,16 @@ std::string_view status_word(Status status) {
 
 Result<Container> Container::load(const Settings& settings, const std::string& id) {
     TRY(check_id(id));
+    const std::string folder = settings.state_folder(id);
+    if (is_elsewhere(settings, folder))
+        return host::failure(ErrorCode::NotFound, "failed to read state: {} in namespace {}: container does not exist",
+                             id, settings.namespace_name);
+    return load_folder(settings, folder, id);
+}
+
+Result<Container> Container::load_folder(const Settings& settings, const std::string& folder, const std::string& id) {
     Container c;
-    c.folder = settings.state_folder(id);
+    c.folder = folder;
     if (auto checked = check_folder(c.folder); !checked)
         return std::unexpected(std::move(checked.error()).with_context("failed to read state"));
     if (const auto more = read_small_file(c.file(kDetailsFileName), kStateLimit))
@@ -106,7 +115,7 @@ bool Container::salvage(const Settings& settings, const std::string& id) {
     }
     if (!details || details->pid == 0) return false;
     damaged = true;
-    state = {id, "created", details->pid, "", {}};
+    state = {id, "created", details->pid, details->bundle, {}};
     if (!sandbox()) {
         state.annotations[std::string(kDriverPathKey)] = details->device;
         state.annotations[std::string(kFirmwarePathKey)] = details->firmware_path;
@@ -192,7 +201,7 @@ Result<void> stop_owned_core(const Settings& settings, const Container& containe
     const bool this_boot = !container.details || container.details->boot == boot_id();
     const bool by_firmware = !owner && this_boot && !stored.empty() &&
                              read_attribute(device, "firmware").value_or("") == stored.substr(stored.rfind('/') + 1);
-    const bool ours = owner ? owner->id == container.state.id && owner->state_folder == container.folder : by_firmware;
+    const bool ours = owner ? owner->state_folder == container.folder : by_firmware;
     if (!ours) return {};
     const ProxyRecord record = container.details ? container.record() : ProxyRecord{};
     Result<void> result;
@@ -276,28 +285,53 @@ void remove_remnants(const std::string& folder) {
     std::filesystem::remove_all(folder, ignored);  // follows no link
 }
 
-std::vector<std::string> sweep_earlier_boots(const Settings& settings) {
+bool is_elsewhere(const Settings& settings, const std::string& folder) {
+    if (settings.namespace_name.empty()) return false;
+    const auto text = read_small_file(folder + "/" + std::string(kDetailsFileName), kStateLimit);
+    const auto details = text ? parse_details(*text) : Result<Details>();
+    return text && details && details->namespace_name && *details->namespace_name != settings.namespace_name;
+}
+
+namespace {
+
+// Why nobody will ask for it again, or nothing.
+std::string_view forgotten(const Container& container) {
+    if (!container.details || boot_id().empty()) return {};
+    if (container.details->boot != boot_id()) return "of before the machine's restart";
+    const std::string& bundle = container.state.bundle;
+    const bool gone = bundle.starts_with('/') && ::access(bundle.c_str(), F_OK) != 0 && errno == ENOENT;
+    return gone && container.status() == Status::Stopped ? "whose bundle is gone" : "";
+}
+
+}  // namespace
+
+std::vector<std::string> sweep_forgotten(const Settings& settings) {
     std::vector<std::string> swept;
-    if (boot_id().empty()) return swept;
     for (const std::string& id : container_ids(settings)) {
-        const auto before = Container::load(settings, id);
-        if (!before || !before->details || before->details->boot == boot_id()) continue;
-        const auto lock = FileLock::take(settings.state_folder(id) + "/" + std::string(kLockFileName), 0);
-        auto container = Container::load(settings, id);  // once more, now that nobody else is at it
-        if (!lock || !container || !container->details || container->details->boot == boot_id()) continue;
+        const std::string folder = settings.plain_folder(id);
+        const auto before = Container::load_folder(settings, folder, id);
+        if (!before || forgotten(*before).empty()) continue;
+        const auto lock = FileLock::take(folder + "/" + std::string(kLockFileName), 0);
+        auto container = Container::load_folder(settings, folder, id);  // once more, now that nobody else is at it
+        if (!lock || !container || forgotten(*container).empty()) continue;
+        const std::string_view why = forgotten(*container);
         if (const auto gone = destroy(settings, *container, 0); gone)
-            swept.push_back(id);
+            swept.push_back(fmt::format("removed container {} {}", id, why));
         else
             log(LogLevel::Warn, error_line(gone.error()), {{"id", id}});
     }
     return swept;
 }
 
-void sweep_once_a_boot(const Settings& settings) {
+void sweep_now_and_then(const Settings& settings) {
+    constexpr std::time_t kEverySeconds = 60;
     const std::string stamp = settings.run_folder + "/swept-" + host::sha256_hex(settings.state_root).substr(0, 16);
-    if (boot_id().empty() || read_small_file(stamp, 64).value_or("") == boot_id()) return;
-    for (const std::string& id : sweep_earlier_boots(settings))
-        log(LogLevel::Info, "removed a container of before the machine's restart", {{"id", id}});
+    struct stat info;
+    const std::time_t now = std::time(nullptr);
+    const bool lately =
+        ::stat(stamp.c_str(), &info) == 0 && info.st_mtime <= now && now - info.st_mtime < kEverySeconds;
+    if (lately && read_small_file(stamp, 64).value_or("") == boot_id()) return;
+    for (const std::string& line : sweep_forgotten(settings)) log(LogLevel::Info, line);
     if (make_folders(settings.run_folder)) (void)replace_file(stamp, boot_id(), 0600);
 }
 

@@ -22,6 +22,9 @@ class Container {
     /// writable by nobody else. Where state.json is lost or damaged, details.json or the core's record of its owner
     /// stand for it, so that such a container can still be ended.
     [[nodiscard]] static Result<Container> load(const Settings& settings, const std::string& id);
+    /// The same of a folder that was found, whoever's it is.
+    [[nodiscard]] static Result<Container> load_folder(const Settings& settings, const std::string& folder,
+                                                       const std::string& id);
 
     [[nodiscard]] Status status() const;
     /// The container's process, if it lives and is the one that was started.
@@ -69,11 +72,14 @@ void remove_remnants(const std::string& folder);
 /// Removes firmware copies of ours whose container is gone and that no core has loaded.
 void sweep_firmware(const Settings& settings);
 
-/// Removes the containers of earlier boots of the machine, whose engine may never ask for them again, and their
-/// firmware copies. Returns their ids.
-std::vector<std::string> sweep_earlier_boots(const Settings& settings);
-/// The same, the first time that it is called in a boot.
-void sweep_once_a_boot(const Settings& settings);
+/// Whether the container in that folder is of another namespace than the caller's.
+[[nodiscard]] bool is_elsewhere(const Settings& settings, const std::string& folder);
+
+/// Removes containers that their engine will not ask for again, and their firmware copies: those of earlier boots of
+/// the machine, and stopped ones whose bundle is gone. Returns a line for each.
+std::vector<std::string> sweep_forgotten(const Settings& settings);
+/// The same, the first time that it is called in a boot and then once a minute at most.
+void sweep_now_and_then(const Settings& settings);
 
 /// Ids of all containers below the state root.
 [[nodiscard]] std::vector<std::string> container_ids(const Settings& settings);

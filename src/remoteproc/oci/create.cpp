@@ -207,7 +207,8 @@ Result<pid_t> spawn_proxy(const Settings& settings, const Plan& plan, const Prox
 // The container's folder, reserved for this call; remnants of a create or delete that was killed are cleared away.
 Result<FileLock> reserve(const Settings& settings, const std::string& id) {
     TRY(make_folders(settings.state_root));
-    const std::string folder = settings.state_folder(id);
+    std::string folder = settings.state_folder(id);
+    if (is_elsewhere(settings, folder)) folder = settings.own_folder(id);
     for (int attempt = 0; attempt < 8; ++attempt) {
         if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) return os_failure("mkdir", folder, errno);
         auto lock = FileLock::take(folder + "/" + std::string(kLockFileName), kCreateLockMs);
@@ -288,7 +289,7 @@ Result<void> create(const Settings& settings, const CreateOptions& options) {
         return host::failure(ErrorCode::NotSupported, "--console-socket: firmware has no terminal; run without -t");
     TRY_ASSIGN(const Plan plan, make_plan(settings, bundle));
     TRY_ASSIGN(const FileLock lock, reserve(settings, options.id));
-    sweep_once_a_boot(settings);
+    sweep_now_and_then(settings);
     sweep_firmware(settings);
 
     Container container;
@@ -304,6 +305,8 @@ Result<void> create(const Settings& settings, const CreateOptions& options) {
     details.pid = container.state.pid;
     details.device = plan.device.folder;
     details.firmware_path = plan.firmware.path;
+    details.bundle = bundle;
+    details.namespace_name = settings.namespace_name;
     details.kind = plan.kind;
     details.root_folder = plan.root_folder;
     details.argument = plan.kind == ContainerKind::Firmware ? plan.spec.arguments->front() : "";

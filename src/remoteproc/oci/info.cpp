@@ -186,8 +186,7 @@ Result<void> write_spec(const std::string& bundle, const std::string& name, cons
 
 Result<std::string> collect_garbage(const Settings& settings) {
     std::string done;
-    for (const std::string& id : sweep_earlier_boots(settings))
-        done += fmt::format("removed container {} of before the machine's restart\n", id);
+    for (const std::string& line : sweep_forgotten(settings)) done += line + "\n";
     for (const std::string& id : container_ids(settings)) {
         auto lock = FileLock::take(settings.state_folder(id) + "/" + std::string(kLockFileName), 0);
         auto container = Container::load(settings, id);

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -80,7 +82,15 @@ Settings make_settings(const std::string& prefix, const std::string& root_option
         ::fcntl(given[0], F_GETFD) >= 0 && ::fcntl(given[1], F_GETFD) >= 0 && ::fcntl(given[2], F_GETFD) >= 0)
         s.output = given;
     s.caller_guards = environment("REMOTEPROC_GUARD") == "caller";
+    s.namespace_name = environment("REMOTEPROC_NAMESPACE");
+    const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-'; };
+    if (s.namespace_name.size() > 80 || !std::ranges::all_of(s.namespace_name, plain)) s.namespace_name.clear();
     return s;
+}
+
+std::string Settings::state_folder(const std::string& id) const {
+    if (!namespace_name.empty() && ::access(own_folder(id).c_str(), F_OK) == 0) return own_folder(id);
+    return plain_folder(id);
 }
 
 std::uint64_t unix_ns_now() {

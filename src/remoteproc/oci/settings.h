@@ -31,11 +31,18 @@ struct Settings {
     bool runc_style = false;   ///< --root was given: an engine that cannot pass annotations may be calling
     /// Descriptors that become the container's standard input, output and error; not set: /dev/null.
     std::optional<std::array<int, 3>> output;
+    std::string namespace_name;  ///< containerd's, as our shim tells it; empty: called by hand or by another engine
     bool caller_guards = false;  ///< whoever calls us stops the core should the proxy be killed (our shim)
 
     [[nodiscard]] CoreOwners owners() const { return CoreOwners(run_folder); }
     [[nodiscard]] FirmwareIndex index() const { return FirmwareIndex(index_folder); }
-    [[nodiscard]] std::string state_folder(const std::string& id) const { return state_root + "/" + id; }
+    /// Where a container's state lies: in its namespace's own place where another namespace, or somebody without one,
+    /// had the id first.
+    [[nodiscard]] std::string state_folder(const std::string& id) const;
+    [[nodiscard]] std::string plain_folder(const std::string& id) const { return state_root + "/" + id; }
+    [[nodiscard]] std::string own_folder(const std::string& id) const {
+        return plain_folder(id + "+" + namespace_name);
+    }
 };
 
 /// From the build's prefix, --root (empty: not given) and the environment. (section 3)

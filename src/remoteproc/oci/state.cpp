@@ -87,6 +87,8 @@ std::string details_json(const Details& d) {
     json["pid"] = d.pid;
     json["device"] = d.device;
     json["firmwarePath"] = d.firmware_path;
+    json["bundle"] = d.bundle;
+    if (d.namespace_name) json["namespace"] = *d.namespace_name;
     json["root"] = d.root_folder;
     json["argument"] = d.argument;
     json["firmware"] = {d.firmware.device, d.firmware.inode, d.firmware.size, d.firmware.mtime_ns};
@@ -115,6 +117,8 @@ Result<Details> parse_details(std::string_view text) {
         d.pid = pid > 0 && pid <= INT32_MAX ? static_cast<pid_t>(pid) : 0;
         d.device = value_or<std::string>(json, "device", "");
         d.firmware_path = value_or<std::string>(json, "firmwarePath", "");
+        d.bundle = value_or<std::string>(json, "bundle", "");
+        if (json.contains("namespace")) d.namespace_name = value_or<std::string>(json, "namespace", "");
         d.root_folder = value_or<std::string>(json, "root", "");
         d.argument = value_or<std::string>(json, "argument", "");
         if (const auto found = json.find("firmware"); found != json.end() && found->is_array() && found->size() == 4)

@@ -26,9 +26,10 @@ struct StateFile {
 struct Details {
     std::uint64_t start_time = 0;  ///< of the proxy
     std::string boot;
-    pid_t pid = 0;                      ///< of the proxy, should state.json be lost
-    std::string device, firmware_path;  ///< the same, of the core and of the firmware
-    std::string root_folder, argument;  ///< where the firmware is
+    pid_t pid = 0;                              ///< of the proxy, should state.json be lost
+    std::string device, firmware_path, bundle;  ///< the same, of core, firmware and bundle
+    std::optional<std::string> namespace_name;  ///< of the caller; not set: made before this was noted
+    std::string root_folder, argument;          ///< where the firmware is
     FileIdentity firmware;
     ContainerKind kind = ContainerKind::Firmware;
     bool deleting = false;

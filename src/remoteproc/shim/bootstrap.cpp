@@ -16,6 +16,7 @@
 #include "base/host/sha256.h"
 #include "remoteproc/oci/settings.h"
 #include "remoteproc/oci/spec.h"
+#include "remoteproc/oci/state.h"
 #include "remoteproc/shim/mounts.h"
 #include "remoteproc/shim/wire.h"
 #include "remoteproc/sys/lock.h"
@@ -199,6 +200,19 @@ std::uint64_t json_number(std::string_view text, std::string_view key) {
     return value;
 }
 
+// "" where it has none.
+std::string state_bundle(std::string_view text) {
+    const auto state = parse_state_file(text);
+    return state ? state->bundle : "";
+}
+
+bool same_folder(const std::string& a, const std::string& b) {
+    if (clean_path(a) == clean_path(b)) return true;
+    struct stat one, other;
+    return ::stat(a.c_str(), &one) == 0 && ::stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
 }  // namespace
 
 std::optional<BootstrapParams> parse_bootstrap(std::string_view bytes, const ShimOptions& options) {
@@ -267,9 +281,13 @@ int run_start(const ShimOptions& options) {
 
 int run_delete(const ShimOptions& options) {
     const std::string bundle = options.bundle.empty() ? "." : options.bundle;
+    // The runtime looks for the container in this namespace.
+    ::setenv("REMOTEPROC_NAMESPACE", options.namespace_name.c_str(), 1);
     const CommandOutcome state = run_runtime({"state", options.id});
     const std::uint64_t pid = json_number(state.output, "pid");
-    if (state.status == 0) (void)run_runtime({"delete", "--force", options.id});
+    // A create that was refused because the id is taken ends here, too: that container is not this one's to delete.
+    const bool ours = state.status == 0 && same_folder(state_bundle(state.output), absolute_path(bundle));
+    if (ours) (void)run_runtime({"delete", "--force", options.id});
     unmount_all(bundle + "/rootfs");
     // The socket of a server that was killed; a pod's other containers may still have theirs.
     const auto address = read_small_file(bundle + "/" + std::string(kAddressFile), 4096);

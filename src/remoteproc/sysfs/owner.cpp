@@ -74,8 +74,7 @@ Result<void> CoreOwners::write(const Device& device, const Owner& owner) const {
 
 void CoreOwners::clear(const Device& device, const Owner& of) const {
     const auto now = read(device);
-    if (now && now->id == of.id && now->state_folder == of.state_folder)
-        ::unlink((folder_ + "/" + device.node() + ".owner").c_str());
+    if (now && now->state_folder == of.state_folder) ::unlink((folder_ + "/" + device.node() + ".owner").c_str());
 }
 
 }  // namespace talpa::remoteproc

@@ -137,8 +137,11 @@ TEST_F(System, AnOwnersRecordIsReadBackAndEndsWithTheBoot) {
     EXPECT_EQ(read->id, "c1");
     EXPECT_EQ(read->firmware, "/lib/firmware/x");
     EXPECT_TRUE(read->alive());
+    EXPECT_EQ(owners.find("/state/c1").value().node, "remoteproc1");
+    EXPECT_FALSE(owners.find("/state/c"));
     Owner other = mine;
     other.id = "c2";
+    other.state_folder = "/state/c2";
     owners.clear(device, other);
     EXPECT_TRUE(owners.read(device)) << "only the owner's own record is cleared";
     other.boot = "another";

@@ -52,6 +52,10 @@ def docker(here, options):
         assert os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net"), "its own network"
         assert "eth0" in subprocess.run(["nsenter", "-t", str(pid), "-n", "ip", "link"], capture_output=True, text=True).stdout, \
             "the bridge's end is in the container's namespace"
+        busy = call(*run, "-e", "REMOTEPROC_NAME=imx-rproc", "--name", "d1b", IMAGE, check=False)
+        assert "busy: used by container" in busy.stderr, busy.stderr
+        call("rm", "-f", "d1b")
+        engines.wait_for("its shim ends", lambda: len(engines.processes("containerd-shim-runc-v2")) == 1, 20)
         here.ctl("0 trace hello from the core\\n")
         engines.wait_for("the log", lambda: "hello from the core" in call("logs", "d1").stdout, 10)
         for step, wanted in (("stop", "offline"), ("start", "running"), ("stop", "offline")):

@@ -290,6 +290,7 @@ Result<void> start_firmware(const Settings& settings, Container& container, cons
             host::Error error = os_error("write", device.attribute("firmware"), written.error());
             if (written.error() == EACCES || written.error() == EPERM)
                 error.hint = fmt::format("allow it: chmod g+w {}", device.attribute("firmware"));
+            if (written.error() == EBUSY) error.hint = "another start took the core at the same moment";
             return std::unexpected(
                 std::move(error).with_context("failed to set firmware " + name).with_context("failed to set firmware"));
         }
@@ -343,7 +344,12 @@ Result<void> start(const Settings& settings, const std::string& id) {
     TRY(check_startable(container));
     const auto process = container.process();
     if (!process) return check_startable(container);
-    return container.sandbox() ? start_sandbox(container, *process) : start_firmware(settings, container, *process);
+    auto started =
+        container.sandbox() ? start_sandbox(container, *process) : start_firmware(settings, container, *process);
+    // Those that call a runtime as runc expect the container's process to be gone after a start that failed: Docker
+    // waits for that and asks for nothing else. Others may try again.
+    if (!started && settings.runc_style && !container.record().started) process->signal(SIGTERM);
+    return started;
 }
 
 }  // namespace talpa::remoteproc

@@ -532,7 +532,16 @@ def given_up(b):
     assert b.w.proxies() == [] and os.listdir(scenarios.NEEDS_ROOT_FILES) == []
 
 
-CASES = [given_up, console, logger, small, conventions, life, refusals, failures, crash, dead_shim, away, many, pod, terminated]
+def no_shutdown(b):
+    """The caller of Delete gave up before its Shutdown: the server goes by itself, so that containerd forgets the task."""
+    client, bundle, _ = b.create("v1")
+    address = b.start(bundle, "v1").decode()[7:]
+    client.call("Delete", pb.IdRequest(id="v1"))
+    wait("this server ends", lambda: not engines.processes("containerd-shim-remoteproc-v1"), 20)
+    assert not os.path.exists(address)
+
+
+CASES = [given_up, no_shutdown, console, logger, small, conventions, life, refusals, failures, crash, dead_shim, away, many, pod, terminated]
 
 
 def main():

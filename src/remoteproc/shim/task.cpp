@@ -17,6 +17,7 @@ namespace talpa::remoteproc::shim {
 namespace {
 
 constexpr int kNoRuntime = -1;
+constexpr int kAloneMs = 3000;
 
 Reply fail_with(Code code, std::string message) {
     return std::unexpected(Status{code, std::move(message)});
@@ -271,7 +272,13 @@ void TaskService::forget(const TaskPtr& task) {
     for (const Respond& waiter : std::exchange(task->waiters, {}))
         waiter(fail_with(Code::NotFound, fmt::format("container {}: not found", task->id)));
     try_again(task);
-    if (task->last && containers_.empty() && on_shutdown) on_shutdown();
+    if (!containers_.empty() || !on_shutdown) return;
+    if (task->last) return on_shutdown();
+    // Shutdown follows at once. Where it does not, the caller of Delete gave up and containerd goes on listing a task
+    // that nobody can name or delete; it takes it off its list when this server is gone.
+    loop_.after(kAloneMs, [this] {
+        if (containers_.empty()) on_shutdown();
+    });
 }
 
 void TaskService::created(const TaskPtr& task, const std::shared_ptr<std::string>& rootfs, const Respond& respond) {

@@ -109,9 +109,9 @@ def gate(check, server):
 
 
 # Documented fields that this board and these programs do not show, with where they are tested.
+SLOW_BOARD = {"Problem.known", "Problem.retry_after_s", "Queue.order[].id", "Queue.order[].pictures"}
 NOT_HERE = {
-    "Problem.known": "slow_board below",
-    "Problem.retry_after_s": "slow_board below",
+    **dict.fromkeys(SLOW_BOARD, "slow_board below"),
     "Top.raw": "a program that does not say what its integers mean: ranking_test.cpp",
     **{f"Result.numbers{rest}": "outputs that are no tensors: cli_run_test.py" for rest in ("", "[].output", "[].type", "[].value")},
 }
@@ -378,10 +378,12 @@ def slow_board(check):
     """A run that goes on: SIGTERM ends it within a second, a full queue is told, a timeout says what is known."""
     with BoardTree("--npu-hangs") as board:
         with Server("--root", board.root, "--program", RESNET, "--queue", 2, "--timeout", 4) as server:
+            described = server.described = Described(server.json("GET", "/api/openapi.json")[1])
             status, problem = server.classify(("a.jpg", PHOTO.read_bytes()))
             check.equal(problem["code"], "runner-error-6", f"an NPU that hangs: {problem}")
             check.that(any("imx-rproc" in line for line in problem["known"]), "what is known")
         with Server("--root", board.root, "--program", RESNET, "--queue", 2, "--timeout", 60) as server:
+            server.described = described
             body, headers = form(("image", "a.jpg", PHOTO.read_bytes()))
 
             def post():
@@ -390,6 +392,10 @@ def slow_board(check):
 
             with concurrent.futures.ThreadPoolExecutor(8) as pool:
                 futures = [pool.submit(post) for _ in range(8)]
+                said, deadline = {"order": []}, time.monotonic() + 20
+                while not said["order"] and time.monotonic() < deadline:
+                    said = server.json("GET", "/api/status")[1]["queue"]
+                check.that(said["waiting"] > 0 and all(job["pictures"] == 1 for job in said["order"]), f"what waits is told: {said}")
                 time.sleep(1)
                 full = [f.result() for f in futures if f.done()]
                 check.that(full and all((s, a["code"], a["retry_after_s"], later) == (503, "queue-full", 1, "1") for s, a, later in full), f"a full queue: {full}")
@@ -401,6 +407,8 @@ def slow_board(check):
                         check.that(status == 503, f"{status} {answer}")
                     except (OSError, http.client.HTTPException):
                         pass
+    check.equal(described.problems, [], "answers that are not as documented")
+    check.equal(SLOW_BOARD - described.came, set(), "documented fields that never came")
 
 
 def restricted(check, board):

@@ -45,6 +45,9 @@ def api(check, server):
     status, raw = server.json("POST", "/api/classify?name=x.jpg&top=2&crop=1", picture, {"Content-Type": "image/jpeg"})
     check.equal((status, raw["top"], raw["image"]), (200, top[:2], "x.jpg"), "the picture as the body")
     check.that(raw["crop"].startswith("data:image/png;base64,"), "the crop")
+    for kind in ("application/x-www-form-urlencoded", "text/plain"):  # curl --data-binary says the first
+        status, raw = server.json("POST", "/api/classify?model=resnet8_random", picture, {"Content-Type": kind})
+        check.equal((status, raw.get("top")), (200, top), f"a picture sent as {kind}, the model by its name")
     status, several = server.classify(("a.jpg", picture), ("b.txt", b"hello"), ("c.jpg", b""), ("d.jpg", picture))
     check.equal([r.get("top") for r in several["results"]], [top, None, None, top], "several pictures")
     check.equal([r.get("problem", {}).get("code") for r in several["results"]], [None, "invalid-picture", "empty-picture", None], "each with its problem")
@@ -58,6 +61,8 @@ def api(check, server):
             ("no body", b"", {}, "", (400, "no-picture")),
             ("form data that ends early", b"--x\r\n", {"Content-Type": "multipart/form-data; boundary=x"}, "", (400, "bad-request")),
             ("an unknown model", *form(("image", "x.jpg", picture)), "?model=nosuch", (404, "no-such-model")),
+            ("a form that is no picture", b"a=b&c=d", {"Content-Type": "application/x-www-form-urlencoded"}, "", (400, "no-picture")),
+            ("too many pictures", *form(*[("image", "x.jpg", b"x")] * 65), "", (413, "too-many-pictures")),
             ("a wrong top", *form(("image", "x.jpg", picture)), "?top=0", (400, "bad-request")),
             ("too many pixels", bytes(bmp_head(20000, 20000)), {"Content-Type": "image/bmp"}, "", (413, "picture-too-large"))):
         status, problem = server.json("POST", "/api/classify" + query, body, headers)
@@ -380,7 +385,8 @@ def slow_board(check):
         with Server("--root", board.root, "--program", RESNET, "--queue", 2, "--timeout", 4) as server:
             described = server.described = Described(server.json("GET", "/api/openapi.json")[1])
             status, problem = server.classify(("a.jpg", PHOTO.read_bytes()))
-            check.equal(problem["code"], "runner-error-6", f"an NPU that hangs: {problem}")
+            # Whoever's time is over first on a busy machine: the firmware's or ours.
+            check.that(problem["code"] in ("runner-error-6", "no-answer"), f"an NPU that hangs: {problem}")
             check.that(any("imx-rproc" in line for line in problem["known"]), "what is known")
         with Server("--root", board.root, "--program", RESNET, "--queue", 2, "--timeout", 60) as server:
             server.described = described

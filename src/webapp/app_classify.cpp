@@ -1,6 +1,8 @@
 // POST /api/classify: a request becomes a job of the worker, its outcomes the answer.
 #include <fmt/format.h>
 
+#include "base/host/npy.h"
+#include "image/decode.h"
 #include "webapp/app.h"
 #include "webapp/http/multipart.h"
 #include "webapp/picture_png.h"
@@ -13,6 +15,12 @@ std::optional<std::size_t> parse_top(const std::string& text) {
         return std::nullopt;
     const auto top = static_cast<std::size_t>(std::stoul(text));
     return top >= 1 && top <= 1000 ? std::optional(top) : std::nullopt;
+}
+
+/// curl --data-binary says that any body is a form; a picture and an array are known by how they begin.
+bool is_a_file(std::string_view body) {
+    const Bytes bytes(reinterpret_cast<const std::uint8_t*>(body.data()), body.size());
+    return image::recognise(bytes).has_value() || host::is_npy(bytes);
 }
 
 /// A client's name for its request, for events: plain characters only.
@@ -63,7 +71,7 @@ void App::classify(http::Request& request, const ExchangePtr& exchange) {
         // A browser sends an empty part when no file was chosen.
         if (job->pictures.size() == 1 && job->pictures[0].bytes.empty() && job->pictures[0].name.empty())
             job->pictures.clear();
-    } else if (!job->body.empty() && !type.starts_with("application/x-www-form-urlencoded")) {
+    } else if (!job->body.empty() && (!type.starts_with("application/x-www-form-urlencoded") || is_a_file(job->body))) {
         job->pictures.push_back({request.query_value("name"), job->body});
     } else if (!type.empty() && job->body.empty()) {
         return refuse(problem(ProblemKind::EmptyPicture));
@@ -92,10 +100,9 @@ void App::classify(http::Request& request, const ExchangePtr& exchange) {
     if (!worker_.submit(job)) {
         Problem full = problem(ProblemKind::Full,
                                fmt::format("{} pictures wait, the limit is {}", worker_.waiting(), options_.queue));
-        if (job->pictures.size() > options_.queue) {
-            full = problem(ProblemKind::TooLarge, fmt::format("{} pictures in one request, the limit is {}",
-                                                              job->pictures.size(), options_.queue));
-        }
+        if (job->pictures.size() > options_.queue)
+            full = problem(ProblemKind::TooMany,
+                           fmt::format("{} pictures, the limit is {}", job->pictures.size(), options_.queue));
         job->done = nullptr;
         refuse(full);
     }

@@ -94,6 +94,8 @@ ModelPtr Models::find(const std::string& id) const {
     const std::scoped_lock lock(mutex_);
     for (const ModelPtr& model : models_)
         if (id.empty() || model->id == id) return model;
+    for (const ModelPtr& model : models_)
+        if (model->name == id) return model;
     return nullptr;
 }
 

@@ -38,7 +38,7 @@ class Models {
     /// The oldest upload goes when there are too many. An upload that is there already is replaced; the one that counts
     /// now is returned (that of the command line, where it has the same id).
     ModelPtr add(ModelPtr model);
-    /// The one of that id; the first of all when `id` is empty; null when there is none.
+    /// The one of that id, else the first of that name; the first of all when `id` is empty; null when there is none.
     [[nodiscard]] ModelPtr find(const std::string& id) const;
     /// False: there is no such upload (those of the command line stay).
     [[nodiscard]] bool remove(const std::string& id);

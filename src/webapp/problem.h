@@ -25,6 +25,8 @@ namespace talpa::webapp {
     X(NoModel, "no-such-model", 404, "there is no such model", "see /api/models for those there are")            \
     X(Method, "method-not-allowed", 405, "this cannot be done with that", "see /api/openapi.json")               \
     X(TooLarge, "too-large", 413, "the upload is larger than the limit", "send a smaller file (--upload-limit)") \
+    X(TooMany, "too-many-pictures", 413, "there are more pictures in the request than may wait",                 \
+      "send them in several requests (--queue)")                                                                 \
     X(PictureTooLarge, "picture-too-large", 413, "the picture has more pixels than the limit",                   \
       "scale it down first (--pixel-limit)")                                                                     \
     X(InvalidPicture, "invalid-picture", 415, "the file is no picture that can be read",                         \

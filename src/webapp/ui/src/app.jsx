@@ -33,7 +33,7 @@ function reduce(items, action) {
 export function App() {
   const [items, dispatch] = useReducer(reduce, []);
   const [selected, select] = useState(null);
-  const [models, setModels] = useState([]);
+  const [models, setModels] = useState(null);  // null: not known yet
   const [model, setModel] = useState('');
   const [checks, setChecks] = useState(null);
   const [board, setBoard] = useState(null);
@@ -131,11 +131,11 @@ export function App() {
           <h2 id="pick-title">Picture</h2>
           <Picker onFiles={add} onClassify={classify} current={current} ready={(waiting.length > 0 || again) && model !== ''}
             label={waiting.length > 1 ? `Classify ${waiting.length} pictures` : again ? 'Classify again' : 'Classify'} busy={busy} />
-          <Models models={models} model={model} onChoose={setModel} onChanged={refreshModels} />
+          <Models models={models ?? []} loading={models === null} model={model} onChoose={setModel} onChanged={refreshModels} />
         </section>
         <section class="panel answer" aria-labelledby="answer-title">
           <h2 id="answer-title">What the NPU saw</h2>
-          <Result item={current} hasModel={model !== ''} />
+          <Result item={current} loading={models === null} hasModel={model !== ''} />
         </section>
         <section class="panel checks" aria-labelledby="checks-title">
           <Checks checks={checks} onAgain={refreshChecks} />

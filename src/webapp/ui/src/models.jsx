@@ -3,7 +3,7 @@ import * as api from './api.js';
 import {Problem} from './result.jsx';
 
 /** Choosing a model, and bringing one's own. */
-export function Models({models, model, onChoose, onChanged}) {
+export function Models({models, loading, model, onChoose, onChanged}) {
   const [problem, setProblem] = useState(null);
   const [busy, setBusy] = useState(false);
   const program = useRef(), labels = useRef();
@@ -37,7 +37,7 @@ export function Models({models, model, onChoose, onChanged}) {
       <label for="model">Model</label>
       <div class="row">
         <select id="model" value={model} onChange={event => onChoose(event.currentTarget.value)} disabled={models.length === 0}>
-          {models.length === 0 && <option value="">none</option>}
+          {models.length === 0 && <option value="">{loading ? 'Loading…' : 'none'}</option>}
           {models.map(m => <option key={m.id} value={m.id}>{m.name}{m.uploaded ? ' (uploaded)' : ''}</option>)}
         </select>
         {current?.uploaded && <button type="button" onClick={remove}>Remove</button>}

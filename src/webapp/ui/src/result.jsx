@@ -21,7 +21,8 @@ const states = {
 const percent = p => `${(p * 100).toFixed(1)} %`;
 const labelOf = t => t.label ?? `class ${t.class}`;
 
-export function Result({item, hasModel}) {
+export function Result({item, loading, hasModel}) {
+  if (!item && loading) return <p class="state">Loading…</p>;
   if (!item) return <p class="state">{hasModel ? 'No picture yet.' : 'No model yet: upload one, or start the server with --program.'}</p>;
   if (item.state === 'failed') return <Problem problem={item.problem} />;
   if (item.state !== 'done') return <p class="state" role="status" data-state={item.state}>{item.state !== 'chosen' && <span class="spinner" aria-hidden="true" />}{states[item.state](item)}</p>;

@@ -5,7 +5,7 @@ set(CMAKE_CXX_STANDARD_LIBRARIES "-lgcc")  # after every library of ours
 target_compile_options(talpa_options INTERFACE
   -mcpu=cortex-m33 -mthumb -mfloat-abi=hard -mfpu=fpv5-sp-d16
   -ffreestanding -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-unwind-tables -fno-asynchronous-unwind-tables
-  -ffunction-sections -fdata-sections -fno-math-errno -ffp-contract=off -Wno-psabi -flto)
+  -ffunction-sections -fdata-sections -fno-math-errno -ffp-contract=off -Wno-psabi -flto -flto-partition=one)
 
 target_compile_definitions(talpa_options INTERFACE TALPA_COMPACT_ERRORS TALPA_NO_DATA_FILES)
 
@@ -30,7 +30,7 @@ function(talpa_firmware_image name)
   target_compile_definitions(${name} PRIVATE TALPA_VERSION="${PROJECT_VERSION}" ${ARGN})
   target_link_libraries(${name} PRIVATE talpa_runtime talpa_link talpa_npu)
   target_link_options(${name} PRIVATE
-    -mcpu=cortex-m33 -mthumb -mfloat-abi=hard -mfpu=fpv5-sp-d16 -ffunction-sections -fdata-sections -nostdlib -static
+    -mcpu=cortex-m33 -mthumb -mfloat-abi=hard -mfpu=fpv5-sp-d16 -ffunction-sections -fdata-sections -flto-partition=one -nostdlib -static
     -T ${CMAKE_SOURCE_DIR}/src/firmware/chip/imx93_m33.ld -Wl,--gc-sections -Wl,--orphan-handling=error -Wl,--build-id=none
     -Wl,-z,max-page-size=8 -Wl,-Map=${CMAKE_BINARY_DIR}/${name}.map)
 endfunction()
@@ -50,7 +50,8 @@ add_custom_command(TARGET executorch_runner_cm33.elf POST_BUILD VERBATIM
 talpa_firmware_image(firmware_with_options.elf TALPA_OCRAM TALPA_VENDOR_TTY)
 
 # Size of reader, executor, delegate and quantize/dequantize alone, printed here and held by tests/firmware_size_test.py.
-add_executable(talpa_size_probe ${CMAKE_SOURCE_DIR}/cmake/size_probe.cpp ${CMAKE_SOURCE_DIR}/src/firmware/chip/libc.cpp)
+add_executable(talpa_size_probe ${CMAKE_SOURCE_DIR}/cmake/size_probe.cpp ${CMAKE_SOURCE_DIR}/src/firmware/chip/libc.cpp
+               ${CMAKE_SOURCE_DIR}/src/firmware/chip/out_of_range.cpp)
 set_target_properties(talpa_size_probe PROPERTIES SUFFIX .elf)
 target_link_libraries(talpa_size_probe PRIVATE talpa_runtime)
 target_compile_options(talpa_size_probe PRIVATE -fno-tree-loop-distribute-patterns)

@@ -8,6 +8,7 @@ import re
 SOURCE = pathlib.Path(__file__).resolve().parent.parent / "src"
 FOLDERS = ("base/core", "npu", "pte", "runtime", "link", "firmware", "firmware/chip")
 OPERATORS = ("runtime/operators/quantize.cpp",)
+NAMES = (("base/core/error.h", 1), ("link/runner_protocol.h", 2))  # the name of a code; its text
 PAIRS = 128
 LITERALS = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
 
@@ -17,10 +18,13 @@ def sentences():
              if not re.search(r"_(test|fuzz|bench)\.|for_test", f.name)]
     for file in files + [SOURCE / name for name in OPERATORS]:
         text = file.read_text()
-        for call in re.finditer(r"\b(?:fail|bad|refuse|error|Error)\(", text):
+        for call in re.finditer(r"\b(?:fail|bad|refuse|error|Error|TALPA_SENTENCE|S)\(", text):
             first = re.match(r'[^;"]*?' + LITERALS, text[call.end():call.end() + 700])
             if first:
                 yield "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', first[1]))
+    for table, column in NAMES:  # what a macro of rows makes sentences of
+        text = (SOURCE / table).read_text()
+        yield from (row[column - 1] for row in re.findall(r'^ +X\((\w+), \w+, "([^"]*)"\)', text, re.MULTILINE))
 
 
 def pairs(texts):

@@ -10,7 +10,7 @@ using link::RunnerCommand;
 using link::RunnerError;
 
 /// Reads `key` as numbers into `out`; true when it is absent or well-formed.
-bool numbers(const CommandLine& line, std::string_view key, std::span<std::uint32_t> out, std::size_t& count) {
+bool numbers(const CommandLine& line, const char* key, std::span<std::uint32_t> out, std::size_t& count) {
     count = 0;
     const auto text = line.find(key);
     if (!text) return true;
@@ -20,7 +20,7 @@ bool numbers(const CommandLine& line, std::string_view key, std::span<std::uint3
     return true;
 }
 
-bool number(const CommandLine& line, std::string_view key, std::uint32_t& out, bool* given = nullptr) {
+bool number(const CommandLine& line, const char* key, std::uint32_t& out, bool* given = nullptr) {
     std::uint32_t value = 0;
     std::size_t count = 0;
     if (!numbers(line, key, {&value, 1}, count)) return false;

@@ -108,11 +108,15 @@ std::size_t Runner::received(Peer peer, std::string_view message) {
 
 void Runner::reply(const Request& request, std::string_view line) {
     Text<kMaxReply> text;
-    if (request.tag_size != 0) text.add("@{} ", request.tag_view());
+    if (request.tag_size != 0) text.add(TALPA_SENTENCE("@{} "), request.tag_view());
     text.put(line.size() < link::kMaxLine ? line : std::string_view(line.data(), link::kMaxLine - 1)).put("\n");
     // A run waits for room, as long as there is a link. What is answered inside `received` must not wait, for the link
     // would have to move for it; it was not taken before there was room.
     while (request.peer.address != 0 && !outbox_.push(request.peer, text.view()) && platform_.link_up()) service();
+}
+
+void Runner::reply(const Request& request, const char* line) {
+    reply(request, std::string_view(line));
 }
 
 void Runner::reply_error(Peer peer, std::string_view tag, RunnerError code, std::string_view detail) {
@@ -123,7 +127,7 @@ void Runner::reply_error(Peer peer, std::string_view tag, RunnerError code, std:
     last_error_ = code;
     control().last_error = static_cast<std::uint32_t>(code);
     Text<link::kMaxLine> line;
-    line.add("ERR {} {}", static_cast<unsigned>(code), link::runner_error_text(code));
+    line.add(TALPA_SENTENCE("ERR {} {}"), static_cast<unsigned>(code), link::runner_error_text(code));
     if (!detail.empty()) line.put(": ").put(detail);
     reply(to, line.view());
     platform_.trace(line.view());
@@ -133,7 +137,7 @@ void Runner::handle(const Request& request) {
     Text<link::kMaxLine> line;
     switch (request.command) {
         case RunnerCommand::Ping:
-            return reply(request, line.add("PONG seq={}", sequence_).view());
+            return reply(request, line.add(TALPA_SENTENCE("PONG seq={}"), sequence_).view());
         case RunnerCommand::Info:
             return info(request);
         case RunnerCommand::Status:
@@ -179,7 +183,7 @@ void Runner::crc(const Request& request) {
         service();
     }
     Text<link::kMaxLine> line;
-    reply(request, line.put("CRC ").hex(found).view());
+    reply(request, line.add(TALPA_SENTENCE("CRC ")).hex(found).view());
 }
 
 }  // namespace talpa::firmware

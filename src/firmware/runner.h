@@ -93,6 +93,7 @@ class Runner {
 
     void handle(const Request& request);
     void reply(const Request& request, std::string_view line);
+    [[gnu::noinline]] void reply(const Request& request, const char* line);  ///< half the code where it is called
     void reply_error(Peer peer, std::string_view tag, link::RunnerError code, std::string_view detail);
     void info(const Request& request);
     void status(const Request& request);

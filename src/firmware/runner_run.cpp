@@ -147,7 +147,7 @@ void Runner::execute(const Request& request) {
         const std::string_view detail = failure.error.render(buffer);
         Text<link::kMaxLine> text;
         if (failure.code == RunnerError::RuntimeError)
-            text.put("et=").hex(static_cast<std::uint32_t>(failure.error.code)).put(" ");
+            text.add(TALPA_SENTENCE("et=")).hex(static_cast<std::uint32_t>(failure.error.code)).put(" ");
         text.put(detail);
         set_state(RunnerState::Error);
         reply_error(request.peer, request.tag_view(), failure.code, text.view());
@@ -183,10 +183,10 @@ Outcome Runner::run(const Request& request, const Staging& staging, Times& times
         return refuse(RunnerError::BadAddress, ErrorCode::OutOfBounds, TALPA_SENTENCE("the program's range"));
     if (staging.program.length < 8 || bytes[4] != 'E' || bytes[5] != 'T' || bytes[6] != '1' || bytes[7] != '2') {
         Text<100> line;
-        line.put("Program identifier '");
+        line.add(TALPA_SENTENCE("Program identifier '"));
         for (std::uint32_t i = 4; i < 8 && i < staging.program.length; ++i)
             if (bytes[i] > 0x20 && bytes[i] < 0x7F) line.put({reinterpret_cast<const char*>(&bytes[i]), 1});
-        line.put("' != expected 'ET12'");
+        line.add(TALPA_SENTENCE("' != expected 'ET12'"));
         platform_.trace(line.view());
         return refuse(RunnerError::NoModel, ErrorCode::NotFound, TALPA_SENTENCE("no ET12 at {}"),
                       hex(staging.program.address));
@@ -280,7 +280,11 @@ Outcome Runner::run(const Request& request, const Staging& staging, Times& times
     timer.lap(times.run);
     if (must_stop() == Stop::Aborted)
         return refuse(RunnerError::Aborted, ErrorCode::Timeout, TALPA_SENTENCE("after the last instruction"));
-    if (uses_npu) platform_.trace("NPU config match, NPU arch match; cmd_end_reached 0x1, bus_status_error 0x0");
+    if (uses_npu) {
+        Text<100> line;
+        line.add(TALPA_SENTENCE("NPU config match, NPU arch match; cmd_end_reached 0x1, bus_status_error 0x0"));
+        platform_.trace(line.view());
+    }
     npu_cycles = method->npu_cycles();
     find_scales(*program);
     return copy_outputs(*method, request);

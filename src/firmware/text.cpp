@@ -10,6 +10,10 @@ TextBuffer& TextBuffer::put(std::string_view text) {
     return *this;
 }
 
+TextBuffer& TextBuffer::put(const char* text) {
+    return put(std::string_view(text));
+}
+
 TextBuffer& TextBuffer::hex(std::uint32_t value) {
     std::array<char, 10> text{'0', 'x'};
     for (std::size_t i = 0; i < 8; ++i) text[2 + i] = "0123456789ABCDEF"[(value >> (28 - 4 * i)) & 0xF];

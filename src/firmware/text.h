@@ -18,6 +18,7 @@ class TextBuffer {
     TextBuffer& operator=(const TextBuffer&) = delete;
 
     TextBuffer& put(std::string_view text);
+    [[gnu::noinline]] TextBuffer& put(const char* text);
     /// A sentence with {} for each argument, as an error has it. What is not printable becomes '?'.
     template <typename... Args>
     TextBuffer& add(const char* sentence, const Args&... args) {

@@ -11,8 +11,17 @@
 
 namespace talpa::link {
 
+#ifdef TALPA_COMPACT_ERRORS
+/// The firmware never says the name of a range.
+struct RangeName {
+    consteval RangeName(const char*) {}  // NOLINT(google-explicit-constructor)
+};
+#else
+using RangeName = std::string_view;
+#endif
+
 struct MemoryRange {
-    std::string_view name;
+    [[no_unique_address]] RangeName name;
     std::uint32_t base;
     std::uint32_t size;
 

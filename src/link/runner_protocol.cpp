@@ -1,5 +1,7 @@
 #include "link/runner_protocol.h"
 
+#include "base/core/error.h"
+
 namespace talpa::link {
 namespace {
 
@@ -32,13 +34,13 @@ constexpr std::string_view kCommandWords[] = {
 
 }  // namespace
 
-std::string_view runner_error_text(RunnerError error) {
+const char* runner_error_text(RunnerError error) {
     switch (error) {
         case RunnerError::None:
             return "none";
 #define X(name, code, text) \
     case RunnerError::name: \
-        return text;
+        return TALPA_SENTENCE(text);
             TALPA_RUNNER_ERRORS(X)
 #undef X
     }

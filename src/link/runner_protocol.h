@@ -45,7 +45,7 @@ enum class RunnerError : std::uint8_t {
     TALPA_RUNNER_ERRORS(X)
 #undef X
 };
-[[nodiscard]] std::string_view runner_error_text(RunnerError error);
+[[nodiscard]] const char* runner_error_text(RunnerError error);
 
 /// Commands. X(name, word)
 #define TALPA_RUNNER_COMMANDS(X) \

@@ -103,7 +103,7 @@ TEST(ReplyLines, EchoedRepliesAreKnownAndCommandsAreNot) {
 TEST(RunnerErrors, NumbersAreStable) {
     EXPECT_EQ(static_cast<int>(RunnerError::Busy), 3);
     EXPECT_EQ(static_cast<int>(RunnerError::Version), 17);
-    EXPECT_EQ(runner_error_text(RunnerError::NoModel), "no model");
+    EXPECT_STREQ(runner_error_text(RunnerError::NoModel), "no model");
 }
 
 }  // namespace

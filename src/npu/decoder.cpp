@@ -71,7 +71,7 @@ Scale scale(const Command& c) {
 // 8-bit fields [0] signed, log2 of the size at `size_bit`, [6] bricks.
 Result<void> element_type(const Command& op, std::uint16_t precision, unsigned size_bit, FeatureMap& fm) {
     const unsigned log2 = (precision >> size_bit) & 3;
-    if (log2 == 3) return reserved(op, "the precision of a feature map", log2);
+    if (log2 == 3) return reserved(op, TALPA_SENTENCE("the precision of a feature map"), log2);
     fm.type = {static_cast<std::uint8_t>(1u << log2), (precision & 1) != 0};
     fm.layout = (precision & 0x40) != 0 ? Layout::Nhcwb16 : Layout::Nhwc;
     return {};
@@ -79,7 +79,7 @@ Result<void> element_type(const Command& op, std::uint16_t precision, unsigned s
 
 Result<Rounding> rounding(const Command& op, std::uint16_t precision) {
     const unsigned mode = precision >> 14;
-    if (mode == 3) return reserved(op, "the rounding mode", mode);
+    if (mode == 3) return reserved(op, TALPA_SENTENCE("the rounding mode"), mode);
     return static_cast<Rounding>(mode);
 }
 
@@ -89,7 +89,7 @@ Result<Activation> activation(const Command& op, std::uint16_t word, std::uint16
     a.raw_max = max;
     a.clip_range = static_cast<std::uint8_t>(word >> 12);
     if (a.clip_range != 0 && a.clip_range != 2 && a.clip_range != 3 && a.clip_range != 5)
-        return reserved(op, "the clip range of ACTIVATION", a.clip_range);
+        return reserved(op, TALPA_SENTENCE("the clip range of ACTIVATION"), a.clip_range);
     const unsigned function = word & 0x1F;
     if (function == 0) {
         a.function = Activation::Function::None;
@@ -101,7 +101,7 @@ Result<Activation> activation(const Command& op, std::uint16_t word, std::uint16
         a.function = Activation::Function::Lut;
         a.lut_slot = static_cast<std::uint8_t>(function - 16);
     } else {
-        return reserved(op, "the function of ACTIVATION", function);
+        return reserved(op, TALPA_SENTENCE("the function of ACTIVATION"), function);
     }
     return a;
 }
@@ -118,13 +118,13 @@ Result<OpKind> kind_of(const Command& c) {
             return OpKind::Depthwise;
         case Op::POOL: {
             static constexpr OpKind kPools[] = {OpKind::MaxPool, OpKind::AvgPool, OpKind::ReduceSum};
-            if (c.parameter >= 3) return reserved(c, "the mode of POOL", c.parameter);
+            if (c.parameter >= 3) return reserved(c, TALPA_SENTENCE("the mode of POOL"), c.parameter);
             return kPools[c.parameter];
         }
         case Op::ELEMENTWISE: {
             static constexpr OpKind kOps[] = {OpKind::Mul,   OpKind::Add, OpKind::Sub, OpKind::Min, OpKind::Max,
                                               OpKind::Lrelu, OpKind::Abs, OpKind::Clz, OpKind::Shr, OpKind::Shl};
-            if (c.parameter >= 10) return reserved(c, "the mode of ELEMENTWISE", c.parameter);
+            if (c.parameter >= 10) return reserved(c, TALPA_SENTENCE("the mode of ELEMENTWISE"), c.parameter);
             return kOps[c.parameter];
         }
         case Op::DMA_START:
@@ -136,7 +136,7 @@ Result<OpKind> kind_of(const Command& c) {
         case Op::PMU_MASK:
             return OpKind::PmuMask;
     }
-    return reserved(c, "the operation", c.code);
+    return reserved(c, TALPA_SENTENCE("the operation"), c.code);
 }
 
 }  // namespace
@@ -159,14 +159,15 @@ Result<void> RegisterState::resolve_dma(Operation& op, const Command& c) const {
     d.dst_internal = (dst & 0x100) != 0;
     // Of the shared RAM there is only one: its region number means nothing.
     if (!d.src_internal) {
-        TRY_ASSIGN(d.src_region, region(c, "DMA0_SRC_REGION", src & 0xFF));
+        TRY_ASSIGN(d.src_region, region(c, TALPA_SENTENCE("DMA0_SRC_REGION"), src & 0xFF));
     }
     if (!d.dst_internal) {
-        TRY_ASSIGN(d.dst_region, region(c, "DMA0_DST_REGION", dst & 0xFF));
+        TRY_ASSIGN(d.dst_region, region(c, TALPA_SENTENCE("DMA0_DST_REGION"), dst & 0xFF));
     }
     d.src_stride_mode = static_cast<std::uint8_t>((src >> 9) & 3);
     d.dst_stride_mode = static_cast<std::uint8_t>((dst >> 9) & 3);
-    if (d.src_stride_mode == 3 || d.dst_stride_mode == 3) return reserved(c, "the stride mode of the DMA", 3);
+    if (d.src_stride_mode == 3 || d.dst_stride_mode == 3)
+        return reserved(c, TALPA_SENTENCE("the stride mode of the DMA"), 3);
     d.src = get(Cmd1::DMA0_SRC).address();
     d.dst = get(Cmd1::DMA0_DST).address();
     d.length = get(Cmd1::DMA0_LEN).address();
@@ -192,7 +193,7 @@ Result<void> RegisterState::resolve_output(Operation& op, const Command& c) cons
     op.ofm.width = get(Cmd0::OFM_WIDTH_M1) + 1u;
     op.ofm.depth = get(Cmd0::OFM_DEPTH_M1) + 1u;
     resolve_tiles(op.ofm, Cmd1::OFM_BASE0, Cmd1::OFM_STRIDE_X, Cmd0::OFM_WIDTH0_M1);
-    TRY_ASSIGN(op.ofm.region, region(c, "OFM_REGION", get(Cmd0::OFM_REGION)));
+    TRY_ASSIGN(op.ofm.region, region(c, TALPA_SENTENCE("OFM_REGION"), get(Cmd0::OFM_REGION)));
     TRY_ASSIGN(op.activation,
                activation(c, get(Cmd0::ACTIVATION), get(Cmd0::ACTIVATION_MIN), get(Cmd0::ACTIVATION_MAX)));
     op.block_height = get(Cmd0::OFM_BLK_HEIGHT_M1) + 1u;
@@ -201,10 +202,11 @@ Result<void> RegisterState::resolve_output(Operation& op, const Command& c) cons
     op.blockdep = static_cast<std::uint8_t>(get(Cmd0::BLOCKDEP) & 3);
     op.ib_end = get(Cmd0::IFM_IB_END);
     op.ab_start = get(Cmd0::AB_START);
-    if (get(Cmd0::PARALLEL_MODE) >= kMaxCores) return reserved(c, "PARALLEL_MODE", get(Cmd0::PARALLEL_MODE));
+    if (get(Cmd0::PARALLEL_MODE) >= kMaxCores)
+        return reserved(c, TALPA_SENTENCE("PARALLEL_MODE"), get(Cmd0::PARALLEL_MODE));
     op.cores = static_cast<std::uint8_t>(get(Cmd0::PARALLEL_MODE) + 1);
     const unsigned acc = get(Cmd0::ACC_FORMAT);
-    if (acc > 2) return reserved(c, "ACC_FORMAT", acc);
+    if (acc > 2) return reserved(c, TALPA_SENTENCE("ACC_FORMAT"), acc);
     op.acc_format = static_cast<AccFormat>(acc);
     return {};
 }
@@ -213,7 +215,7 @@ Result<void> RegisterState::resolve_ifm(Operation& op, const Command& c) const {
     TRY(element_type(c, get(Cmd0::IFM_PRECISION), 2, op.ifm));
     op.ifm.zero_point = zero_point(get(Cmd0::IFM_ZERO_POINT), op.ifm.type);
     resolve_tiles(op.ifm, Cmd1::IFM_BASE0, Cmd1::IFM_STRIDE_X, Cmd0::IFM_WIDTH0_M1);
-    TRY_ASSIGN(op.ifm.region, region(c, "IFM_REGION", get(Cmd0::IFM_REGION)));
+    TRY_ASSIGN(op.ifm.region, region(c, TALPA_SENTENCE("IFM_REGION"), get(Cmd0::IFM_REGION)));
     return {};
 }
 
@@ -224,7 +226,7 @@ Result<void> RegisterState::resolve_elementwise(Operation& op, const Command& c)
     const std::uint16_t precision = get(Cmd0::IFM_PRECISION);
     TRY_ASSIGN(op.ifm_rounding, rounding(c, precision));
     const unsigned mode = (precision >> 8) & 3;
-    if (mode == 3) return reserved(c, "the operand scale mode of IFM_PRECISION", mode);
+    if (mode == 3) return reserved(c, TALPA_SENTENCE("the operand scale mode of IFM_PRECISION"), mode);
     op.operand_scaling = static_cast<OperandScaling>(mode);
     if (op.kind == OpKind::Add || op.kind == OpKind::Sub) {
         op.opa_scale = scale(get(Cmd1::OPA_SCALE));
@@ -253,7 +255,7 @@ Result<void> RegisterState::resolve_elementwise(Operation& op, const Command& c)
     op.ifm2.width = op.ifm2_broadcast_w ? 1 : op.ofm.width;
     op.ifm2.depth = op.ifm2_broadcast_c ? 1 : op.ofm.depth;
     resolve_tiles(op.ifm2, Cmd1::IFM2_BASE0, Cmd1::IFM2_STRIDE_X, Cmd0::IFM2_WIDTH0_M1);
-    TRY_ASSIGN(op.ifm2.region, region(c, "IFM2_REGION", get(Cmd0::IFM2_REGION)));
+    TRY_ASSIGN(op.ifm2.region, region(c, TALPA_SENTENCE("IFM2_REGION"), get(Cmd0::IFM2_REGION)));
     op.ifm2_ib_start = get(Cmd0::IFM2_IB_START);
     return {};
 }
@@ -286,7 +288,7 @@ Result<void> RegisterState::resolve_window(Operation& op, const Command& c) cons
     op.padding = {get(Cmd0::IFM_PAD_TOP) & 0x7Fu, get(Cmd0::IFM_PAD_LEFT) & 0x7Fu, get(Cmd0::IFM_PAD_RIGHT) & 0xFFu,
                   get(Cmd0::IFM_PAD_BOTTOM) & 0xFFu};
     const unsigned upscale = get(Cmd0::IFM_UPSCALE);
-    if (upscale > 2) return reserved(c, "IFM_UPSCALE", upscale);
+    if (upscale > 2) return reserved(c, TALPA_SENTENCE("IFM_UPSCALE"), upscale);
     op.upscale = static_cast<Upscale>(upscale);
 
     // What is read follows from the output (section 4.2); on an upscaled grid half as much is stored.
@@ -306,11 +308,11 @@ Result<void> RegisterState::resolve_window(Operation& op, const Command& c) cons
 }
 
 Result<void> RegisterState::resolve_weights(Operation& op, const Command& c) const {
-    TRY_ASSIGN(op.weight_region, region(c, "WEIGHT_REGION", get(Cmd0::WEIGHT_REGION)));
+    TRY_ASSIGN(op.weight_region, region(c, TALPA_SENTENCE("WEIGHT_REGION"), get(Cmd0::WEIGHT_REGION)));
     op.weights[0] = {get(Cmd1::WEIGHT_BASE).address(), get(Cmd1::WEIGHT_LENGTH).payload};
     if (op.cores > 1) op.weights[1] = {get(Cmd1::WEIGHT1_BASE).address(), get(Cmd1::WEIGHT1_LENGTH).payload};
     if (op.ofm_global_scale) return {};
-    TRY_ASSIGN(op.scale_region, region(c, "SCALE_REGION", get(Cmd0::SCALE_REGION)));
+    TRY_ASSIGN(op.scale_region, region(c, TALPA_SENTENCE("SCALE_REGION"), get(Cmd0::SCALE_REGION)));
     op.scales[0] = {get(Cmd1::SCALE_BASE).address(), get(Cmd1::SCALE_LENGTH).payload};
     if (op.cores > 1) op.scales[1] = {get(Cmd1::SCALE1_BASE).address(), get(Cmd1::SCALE1_LENGTH).payload};
     return {};

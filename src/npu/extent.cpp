@@ -1,5 +1,9 @@
 #include "npu/extent.h"
 
+#include <bit>
+
+#include "base/core/error.h"
+
 namespace talpa::npu {
 
 namespace {
@@ -11,18 +15,23 @@ std::int64_t clamped(std::int64_t v) {
     return v > kFar ? kFar : v < -kFar ? -kFar : v;
 }
 
-// Not inline: on the M33 each copy would be a hundred bytes.
+int width(std::int64_t v) {
+    return std::bit_width(v < 0 ? 0 - static_cast<std::uint64_t>(v) : static_cast<std::uint64_t>(v));
+}
+
+// A product of n and m bits is at least 2^(n+m-2), which is kFar from 62 bits on, and below 2^(n+m). Not inline, and
+// without __builtin_mul_overflow: on the M33 each copy of that would be two hundred bytes.
 [[gnu::noinline]] std::int64_t saturating_mul(std::int64_t a, std::int64_t b) {
-    std::int64_t r = 0;
-    if (__builtin_mul_overflow(a, b, &r)) return (a < 0) != (b < 0) ? -kFar : kFar;
-    return clamped(r);
+    if (a != 0 && b != 0 && width(a) + width(b) >= 62) return (a < 0) != (b < 0) ? -kFar : kFar;
+    return clamped(a * b);
 }
 
 }  // namespace
 
 const char* operand_name(Operand operand) {
-    static constexpr const char* kNames[] = {"IFM", "IFM2", "OFM", "weights", "scales", "DMA source", "DMA destination",
-                                             "LUT"};
+    static constexpr const char* kNames[] = {
+        "IFM", "IFM2", "OFM", "weights", "scales", TALPA_SENTENCE("DMA source"), TALPA_SENTENCE("DMA destination"),
+        "LUT"};
     return kNames[static_cast<std::size_t>(operand)];
 }
 

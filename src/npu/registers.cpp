@@ -1,25 +1,27 @@
 #include "npu/registers.h"
 
+#include "base/core/error.h"
+
 namespace talpa::npu {
 
 const char* axi_channel_name(unsigned channel) {
     switch (static_cast<AxiChannel>(channel)) {
         case AxiChannel::Command:
-            return "command read";
+            return TALPA_SENTENCE("command read");
         case AxiChannel::Ifm:
-            return "IFM read";
+            return TALPA_SENTENCE("IFM read");
         case AxiChannel::Weights:
-            return "weight read";
+            return TALPA_SENTENCE("weight read");
         case AxiChannel::Scales:
-            return "scale and bias read";
+            return TALPA_SENTENCE("scale and bias read");
         case AxiChannel::Mem2MemRead:
-            return "DMA read";
+            return TALPA_SENTENCE("DMA read");
         case AxiChannel::OfmWrite:
-            return "OFM write";
+            return TALPA_SENTENCE("OFM write");
         case AxiChannel::Mem2MemWrite:
-            return "DMA write";
+            return TALPA_SENTENCE("DMA write");
     }
-    return "unknown channel";
+    return TALPA_SENTENCE("unknown channel");
 }
 
 }  // namespace talpa::npu

@@ -1,5 +1,7 @@
 #include "pte/schema.h"
 
+#include "base/core/error.h"
+
 namespace talpa::pte {
 namespace {
 
@@ -42,18 +44,20 @@ constexpr SlotRule kFlatTensor[] = {{0, Scalar4}, {1, Tables, TableKind::DataSeg
 constexpr SlotRule kFlatNamed[] = {{0, String}, {1, Scalar4}, {2, Table, TableKind::TensorLayout}};
 constexpr SlotRule kLayout[] = {{0, Scalar1}, {1, Vector4}, {2, Vector1}};
 
+#define S(name) TALPA_SENTENCE(name)
 // In the order of TableKind.
 constexpr TableRule kTables[] = {
-    {"Program", kProgram}, {"ExecutionPlan", kPlan}, {"ContainerMetadata", kTwoStrings}, {"EValue", kEValue}, {"Null", {}},
-    {"Int", kOne8}, {"Bool", kOne1}, {"Double", kOne8}, {"Tensor", kTensor}, {"String", kString}, {"IntList", kVector8},
-    {"DoubleList", kVector8}, {"BoolList", kVector1}, {"TensorList", kVector4}, {"OptionalTensorList", kVector4},
-    {"AllocationDetails", kAllocation}, {"ExtraTensorInfo", kExtra}, {"Chain", kChain}, {"Instruction", kInstruction},
-    {"KernelCall", kCall}, {"DelegateCall", kCall}, {"MoveCall", kTwo4}, {"JumpFalseCall", kTwo4}, {"FreeCall", kOne4},
-    {"FrameList", kFrameList}, {"Frame", kFrame}, {"Operator", kTwoStrings}, {"BackendDelegate", kDelegate},
-    {"BackendDelegateDataReference", kDataReference}, {"CompileSpec", kCompileSpec}, {"BackendDelegateInlineData", kVector1},
-    {"Buffer", kVector1}, {"DataSegment", kTwo8}, {"SubsegmentOffsets", kSubsegment}, {"NamedData", kNamed},
-    {"NonConstBufferDevice", kBufferDevice}, {"FlatTensor", kFlatTensor}, {"NamedData", kFlatNamed}, {"TensorLayout", kLayout},
+    {S("Program"), kProgram}, {S("ExecutionPlan"), kPlan}, {S("ContainerMetadata"), kTwoStrings}, {S("EValue"), kEValue}, {S("Null"), {}},
+    {S("Int"), kOne8}, {S("Bool"), kOne1}, {S("Double"), kOne8}, {S("Tensor"), kTensor}, {S("String"), kString}, {S("IntList"), kVector8},
+    {S("DoubleList"), kVector8}, {S("BoolList"), kVector1}, {S("TensorList"), kVector4}, {S("OptionalTensorList"), kVector4},
+    {S("AllocationDetails"), kAllocation}, {S("ExtraTensorInfo"), kExtra}, {S("Chain"), kChain}, {S("Instruction"), kInstruction},
+    {S("KernelCall"), kCall}, {S("DelegateCall"), kCall}, {S("MoveCall"), kTwo4}, {S("JumpFalseCall"), kTwo4}, {S("FreeCall"), kOne4},
+    {S("FrameList"), kFrameList}, {S("Frame"), kFrame}, {S("Operator"), kTwoStrings}, {S("BackendDelegate"), kDelegate},
+    {S("BackendDelegateDataReference"), kDataReference}, {S("CompileSpec"), kCompileSpec}, {S("BackendDelegateInlineData"), kVector1},
+    {S("Buffer"), kVector1}, {S("DataSegment"), kTwo8}, {S("SubsegmentOffsets"), kSubsegment}, {S("NamedData"), kNamed},
+    {S("NonConstBufferDevice"), kBufferDevice}, {S("FlatTensor"), kFlatTensor}, {S("NamedData"), kFlatNamed}, {S("TensorLayout"), kLayout},
 };
+#undef S
 static_assert(std::size(kTables) == static_cast<std::size_t>(TableKind::TensorLayout) + 1);
 
 constexpr TableKind kKernelTypes[] = {TableKind::Null, TableKind::Int, TableKind::Bool, TableKind::Double, TableKind::Tensor,

@@ -181,9 +181,10 @@ Result<void> EthosUDelegate::measure(std::string_view mode) {
                     "delegate {}: command stream offset {}: {} reaches {} bytes into region {}, which has {}", index_,
                     region.furthest.offset_bytes, npu::op_kind_name(region.furthest.kind), region.size(), what, has);
     };
-    TRY(check(use.regions[kConstants], "0, weight_data", weight_bytes_));
-    TRY(check(use.regions[kScratch], "1, the scratch", scratch_bytes_));
-    TRY(check(use.regions[kFastScratch], fast_is_scratch_ ? "2, here the scratch" : "2, the fast scratch",
+    TRY(check(use.regions[kConstants], TALPA_SENTENCE("0, weight_data"), weight_bytes_));
+    TRY(check(use.regions[kScratch], TALPA_SENTENCE("1, the scratch"), scratch_bytes_));
+    TRY(check(use.regions[kFastScratch],
+              fast_is_scratch_ ? TALPA_SENTENCE("2, here the scratch") : TALPA_SENTENCE("2, the fast scratch"),
               fast_is_scratch_ ? scratch_bytes_ : INT32_MAX));
     if (!fast_is_scratch_) fast_scratch_bytes_ = static_cast<std::uint32_t>(use.regions[kFastScratch].size());
     for (unsigned region = kFastScratch + 1; region < npu::kRegionCount; ++region)

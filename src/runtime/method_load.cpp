@@ -89,7 +89,7 @@ Result<void> MethodLoader::check_parts() {
                                       {plan::inputs, "inputs"},
                                       {plan::outputs, "outputs"},
                                       {plan::chains, "chains"},
-                                      {plan::non_const_buffer_sizes, "non_const_buffer_sizes"}};
+                                      {plan::non_const_buffer_sizes, TALPA_SENTENCE("non_const_buffer_sizes")}};
     for (const Part& part : kParts)
         if (!view_.table().has(part.slot))
             return fail(ErrorCode::InvalidProgram, "method '{}' has no {}", view_.name(), part.name);

@@ -34,8 +34,9 @@ Result<void> check_apart(std::span<const NamedRange> ranges) {
     return {};
 }
 
-constexpr const char* kArenaNames[kMaxArenas] = {"planned 1", "planned 2", "planned 3", "planned 4",
-                                                 "planned 5", "planned 6", "planned 7", "planned 8"};
+constexpr const char* kArenaNames[kMaxArenas] = {
+    TALPA_SENTENCE("planned 1"), TALPA_SENTENCE("planned 2"), TALPA_SENTENCE("planned 3"), TALPA_SENTENCE("planned 4"),
+    TALPA_SENTENCE("planned 5"), TALPA_SENTENCE("planned 6"), TALPA_SENTENCE("planned 7"), TALPA_SENTENCE("planned 8")};
 
 double magnitude(double v) {
     return v < 0 ? -v : v;
@@ -56,9 +57,9 @@ Result<void> Method::bind(const Pools& pools) {
     };
     for (std::uint32_t i = 0; i < need_.arena_count; ++i)
         TRY(take(kArenaNames[i], i < pools.planned.size() ? pools.planned[i] : Pool(), need_.planned[i]));
-    TRY(take("temporary", pools.temporary, need_.temporary));
+    TRY(take(TALPA_SENTENCE("temporary"), pools.temporary, need_.temporary));
     TRY(take("scratch", pools.scratch, need_.scratch));
-    TRY(take("fast scratch", pools.fast_scratch, need_.fast_scratch));
+    TRY(take(TALPA_SENTENCE("fast scratch"), pools.fast_scratch, need_.fast_scratch));
     TRY(check_apart(std::span(ranges, count)));
     for (const pte::DataFile& file : options_.data_files) {
         for (std::size_t i = 1; i < count; ++i) {

@@ -27,19 +27,19 @@ constexpr std::uint16_t bit(Value::Kind kind) {
 constexpr std::uint16_t kIntegers = bit(Value::Kind::Int) | bit(Value::Kind::Bool);
 
 constexpr KindLetter kKindLetters[] = {
-    {'t', "a Tensor", bit(Value::Kind::Tensor)},
-    {'o', "an output Tensor", bit(Value::Kind::Tensor)},
-    {'i', "an Int", kIntegers},
-    {'r', "an Int", kIntegers},
-    {'n', "an Int, Bool or Double", kIntegers | bit(Value::Kind::Double)},
-    {'b', "a Bool", bit(Value::Kind::Bool)},
-    {'I', "an IntList", bit(Value::Kind::IntList)},
-    {'D', "a DoubleList", bit(Value::Kind::DoubleList)},
-    {'B', "a BoolList", bit(Value::Kind::BoolList)},
-    {'T', "a TensorList", bit(Value::Kind::TensorList)},
-    {'O', "a TensorList", bit(Value::Kind::TensorList)},
-    {'Q', "a list of tensors", bit(Value::Kind::TensorList) | bit(Value::Kind::OptionalTensorList)},
-    {'*', "anything", 0xFFFF},
+    {'t', TALPA_SENTENCE("a Tensor"), bit(Value::Kind::Tensor)},
+    {'o', TALPA_SENTENCE("an output Tensor"), bit(Value::Kind::Tensor)},
+    {'i', TALPA_SENTENCE("an Int"), kIntegers},
+    {'r', TALPA_SENTENCE("an Int"), kIntegers},
+    {'n', TALPA_SENTENCE("an Int, Bool or Double"), kIntegers | bit(Value::Kind::Double)},
+    {'b', TALPA_SENTENCE("a Bool"), bit(Value::Kind::Bool)},
+    {'I', TALPA_SENTENCE("an IntList"), bit(Value::Kind::IntList)},
+    {'D', TALPA_SENTENCE("a DoubleList"), bit(Value::Kind::DoubleList)},
+    {'B', TALPA_SENTENCE("a BoolList"), bit(Value::Kind::BoolList)},
+    {'T', TALPA_SENTENCE("a TensorList"), bit(Value::Kind::TensorList)},
+    {'O', TALPA_SENTENCE("a TensorList"), bit(Value::Kind::TensorList)},
+    {'Q', TALPA_SENTENCE("a list of tensors"), bit(Value::Kind::TensorList) | bit(Value::Kind::OptionalTensorList)},
+    {'*', TALPA_SENTENCE("anything"), 0xFFFF},
 };
 
 Result<void> check_not_constant(std::string_view op, std::size_t arg, const Tensor* tensor) {
@@ -69,7 +69,8 @@ Result<void> check_kinds(const Operator& op, const Arguments& args) {
         if (letter == 'O') {
             for (std::uint32_t item = 0; item < v.count; ++item) {
                 TRY_ASSIGN(const Value* const t, args.list_value(arg, item, Value::Kind::TensorList));
-                if (t->kind != Value::Kind::Tensor) return wrong_kind(op.name, arg, "a list of Tensor", t->kind);
+                if (t->kind != Value::Kind::Tensor)
+                    return wrong_kind(op.name, arg, TALPA_SENTENCE("a list of Tensor"), t->kind);
                 TRY(check_not_constant(op.name, arg, t->tensor));
             }
         }
@@ -78,7 +79,8 @@ Result<void> check_kinds(const Operator& op, const Arguments& args) {
 }
 
 Result<Tensor*> Arguments::bound(const Value& v, std::size_t arg) const {
-    if (v.kind != Value::Kind::Tensor || v.tensor == nullptr) return wrong_kind(op_name_, arg, "a Tensor", v.kind);
+    if (v.kind != Value::Kind::Tensor || v.tensor == nullptr)
+        return wrong_kind(op_name_, arg, TALPA_SENTENCE("a Tensor"), v.kind);
     if (v.tensor->data == nullptr && v.tensor->size_bytes() != 0)
         return fail(ErrorCode::InvalidState, "{}: argument {} is a tensor without memory", op_name_,
                     static_cast<unsigned>(arg));
@@ -97,7 +99,8 @@ Result<Tensor*> Arguments::out(std::size_t arg) const {
 
 Result<std::int64_t> Arguments::integer(std::size_t arg) const {
     const Value& v = value(arg);
-    if (v.kind != Value::Kind::Int && v.kind != Value::Kind::Bool) return wrong_kind(op_name_, arg, "an Int", v.kind);
+    if (v.kind != Value::Kind::Int && v.kind != Value::Kind::Bool)
+        return wrong_kind(op_name_, arg, TALPA_SENTENCE("an Int"), v.kind);
     return v.i;
 }
 
@@ -105,7 +108,7 @@ Result<double> Arguments::number(std::size_t arg) const {
     const Value& v = value(arg);
     if (v.kind == Value::Kind::Double) return v.d;
     if (v.kind != Value::Kind::Int && v.kind != Value::Kind::Bool)
-        return wrong_kind(op_name_, arg, "an Int, Bool or Double", v.kind);
+        return wrong_kind(op_name_, arg, TALPA_SENTENCE("an Int, Bool or Double"), v.kind);
     return static_cast<double>(v.i);
 }
 
@@ -121,7 +124,7 @@ Result<float> Arguments::number_as_float(std::size_t arg) const {
 
 Result<bool> Arguments::boolean(std::size_t arg) const {
     const Value& v = value(arg);
-    if (v.kind != Value::Kind::Bool) return wrong_kind(op_name_, arg, "a Bool", v.kind);
+    if (v.kind != Value::Kind::Bool) return wrong_kind(op_name_, arg, TALPA_SENTENCE("a Bool"), v.kind);
     return v.i != 0;
 }
 
@@ -135,7 +138,7 @@ Result<std::uint32_t> Arguments::list_size(std::size_t arg) const {
         case Value::Kind::OptionalTensorList:
             return v.count;
         default:
-            return wrong_kind(op_name_, arg, "a list", v.kind);
+            return wrong_kind(op_name_, arg, TALPA_SENTENCE("a list"), v.kind);
     }
 }
 
@@ -156,13 +159,13 @@ Result<const Value*> Arguments::list_value(std::size_t arg, std::uint32_t item, 
 
 Result<std::int64_t> Arguments::list_integer(std::size_t arg, std::uint32_t item) const {
     TRY_ASSIGN(const Value* const v, list_value(arg, item, Value::Kind::IntList));
-    if (v->kind != Value::Kind::Int) return wrong_kind(op_name_, arg, "a list of Int", v->kind);
+    if (v->kind != Value::Kind::Int) return wrong_kind(op_name_, arg, TALPA_SENTENCE("a list of Int"), v->kind);
     return v->i;
 }
 
 Result<double> Arguments::list_double(std::size_t arg, std::uint32_t item) const {
     const Value& v = value(arg);
-    if (v.kind != Value::Kind::DoubleList) return wrong_kind(op_name_, arg, "a DoubleList", v.kind);
+    if (v.kind != Value::Kind::DoubleList) return wrong_kind(op_name_, arg, TALPA_SENTENCE("a DoubleList"), v.kind);
     if (item >= v.count)
         return fail(ErrorCode::InvalidArgument, "{}: argument {} is a list of {} items, item {} is wanted", op_name_,
                     static_cast<unsigned>(arg), v.count, item);

@@ -43,9 +43,15 @@ class Sink {
     std::size_t used_ = 0;
 };
 
+/// In `number` of a text that was given as a literal: it may be packed. Bytes of a program never count as that.
+constexpr std::uint64_t kOurs = 1;
+
+void put_sentence(Sink& sink, const char* sentence, std::span<const ErrorArg> args);
+
 void put_arg(Sink& sink, const ErrorArg& arg) {
     switch (arg.kind) {
         case ErrorArg::Kind::Text:
+            if (arg.number == kOurs) return put_sentence(sink, arg.text.data(), {});
             // Bytes of a stranger's file: nothing that could drive a terminal gets through.
             for (char c : arg.text) sink.put(c >= 0x20 && c < 0x7F ? c : '?');
             return;
@@ -91,6 +97,7 @@ std::uint8_t take_arguments(std::array<ErrorArg, Error::kMaxArgs>& to, std::uint
                 break;
             case Passed::Literal:
                 arg = va_arg(args, const char*);
+                arg.number = kOurs;
                 break;
             case Passed::Whole:
                 arg = *va_arg(args, const ErrorArg*);
@@ -100,8 +107,7 @@ std::uint8_t take_arguments(std::array<ErrorArg, Error::kMaxArgs>& to, std::uint
     return count;
 }
 
-std::string_view render_sentence(std::span<char> out, const char* sentence, std::span<const ErrorArg> args) {
-    Sink sink(out);
+void put_sentence(Sink& sink, const char* sentence, std::span<const ErrorArg> args) {
     std::size_t next = 0;
     bool opened = false;  // '{' came, and what follows it has not yet
     const auto put = [&](char c) {
@@ -122,6 +128,11 @@ std::string_view render_sentence(std::span<char> out, const char* sentence, std:
 #endif
     }
     if (opened) sink.put('{');
+}
+
+std::string_view render_sentence(std::span<char> out, const char* sentence, std::span<const ErrorArg> args) {
+    Sink sink(out);
+    put_sentence(sink, sentence, args);
     return sink.written();
 }
 
@@ -172,11 +183,23 @@ std::unexpected<Error> detail::make_failure(std::uint32_t code_and_kinds, const 
     return std::unexpected<Error>(error);
 }
 
-std::string_view Error::render(std::span<char> out) const {
-    if (!ErrorRecord::has(*this)) {
-        const ErrorArg name = error_name(code);
-        return render_sentence(out, "{}", {&name, 1});
+namespace {
+
+const char* packed_name(ErrorCode code) {
+    switch (code) {
+#define X(name, number, text) \
+    case ErrorCode::name:     \
+        return TALPA_SENTENCE(#name);
+        TALPA_ERROR_CODES(X)
+#undef X
     }
+    return "";
+}
+
+}  // namespace
+
+std::string_view Error::render(std::span<char> out) const {
+    if (!ErrorRecord::has(*this)) return render_sentence(out, packed_name(code), {});
     const ErrorRecord& record = ErrorRecord::of(*this);
     return render_sentence(out, record.sentence, std::span(record.args).first(record.arg_count));
 }

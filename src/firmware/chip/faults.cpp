@@ -50,14 +50,14 @@ extern "C" [[gnu::used]] void report_fault(const std::uint32_t* frame, std::uint
     control->state = static_cast<std::uint32_t>(link::RunnerState::Fault);
 
     Text<120> line;
-    line.add("{} at pc {} lr {}", kind < 8 ? kNames[kind] : "Fault", hex(pc), hex(lr));
+    line.add(TALPA_SENTENCE("{} at pc {} lr {}"), kind < 8 ? kNames[kind] : "Fault", hex(pc), hex(lr));
     trace(line.view());
     line.clear();
-    line.add("  cfsr {} hfsr {} bfar {} mmfar {}", hex(reg32(scs::kCfsr)), hex(reg32(scs::kHfsr)),
+    line.add(TALPA_SENTENCE("  cfsr {} hfsr {} bfar {} mmfar {}"), hex(reg32(scs::kCfsr)), hex(reg32(scs::kHfsr)),
              hex(reg32(scs::kBfar)), hex(reg32(scs::kMmfar)));
     trace(line.view());
     line.clear();
-    line.add("  sp {} exc_return {}", hex(static_cast<std::uint32_t>(sp)), hex(exc_return));
+    line.add(TALPA_SENTENCE("  sp {} exc_return {}"), hex(static_cast<std::uint32_t>(sp)), hex(exc_return));
     trace(line.view());
     for (;;) wfe();
 }

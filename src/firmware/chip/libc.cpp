@@ -78,10 +78,3 @@ std::size_t strlen(const char* s) {
     abort();
 }
 }
-
-namespace std {
-// What string_view::substr would throw; reaching it is a fault of ours.
-[[noreturn]] void __throw_out_of_range_fmt(const char*, ...) {
-    abort();
-}
-}  // namespace std

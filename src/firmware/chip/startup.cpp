@@ -32,31 +32,43 @@ void clear_words(std::uint32_t* from, const std::uint32_t* to) {
 }
 
 using Handler = void (*)();
-constexpr unsigned kExternalInterrupts = 268;
+/// Up to the last one that is ever enabled: the other 89 of the chip stay as reset leaves them, disabled.
+constexpr unsigned kExternalInterrupts = link::kNpuIrq + 1;
 
-struct VectorTable {
+struct SystemVectors {
     std::uint32_t* initial_sp;
     Handler system[15];
-    Handler irq[kExternalInterrupts];
 };
 
-constexpr VectorTable make_vectors() {
-    VectorTable table{
-        stack_top,
-        {reset_handler, fault_entry, fault_entry, fault_entry, fault_entry, fault_entry, fault_entry, unexpected_irq,
-         unexpected_irq, unexpected_irq, fault_entry, unexpected_irq, unexpected_irq, unexpected_irq, systick_handler},
-        {}};
-    for (Handler& handler : table.irq) handler = unexpected_irq;
-    table.irq[link::kMessagingUnitIrq] = messaging_unit_irq;
-    table.irq[link::kNpuIrq] = npu_irq;
-    return table;
-}
+/// What the core boots with: no interrupt is enabled yet.
+[[gnu::section(".interrupts"), gnu::used]] constinit const SystemVectors kVectors{
+    stack_top,
+    {reset_handler, fault_entry, fault_entry, fault_entry, fault_entry, fault_entry, fault_entry, unexpected_irq,
+     unexpected_irq, unexpected_irq, fault_entry, unexpected_irq, unexpected_irq, unexpected_irq, systick_handler}};
 
-[[gnu::section(".interrupts"), gnu::used]] constinit const VectorTable kVectors = make_vectors();
+/// The whole table, in the data TCM: nearly all of it is one word, which code TCM is too dear for. (VTOR wants the
+/// alignment of its size, rounded up to a power of two.)
+alignas(1024) constinit struct {
+    SystemVectors system;
+    Handler irq[kExternalInterrupts];
+} vectors{};
+static_assert(sizeof vectors <= 1024);
+
+void fill_vectors() {
+    vectors.system = kVectors;
+    for (Handler& handler : vectors.irq) handler = unexpected_irq;
+    vectors.irq[link::kMessagingUnitIrq] = messaging_unit_irq;
+    vectors.irq[link::kNpuIrq] = npu_irq;
+    dsb();
+    reg32(scs::kVtor) = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&vectors));
+    dsb();
+    isb();
+}
 
 [[gnu::noinline, noreturn]] void start() {
     clear_words(bss_start, bss_end);
     clear_words(stack_top, tcm_end);
+    fill_vectors();
     reg32(scs::kShcsr) |= scs::kShcsrFaultEnables;
     protect_memory();
     main();

@@ -129,6 +129,8 @@ std::optional<Observer> find_observer(std::string_view name) {
 
 RealRange choose_range(const Histogram& h, Observer observer, int bits) {
     if (h.empty()) return {};
+    // With 16 bits a finer step is worth nothing beside a number that is cut off.
+    if (bits > 8) return whole(h);
     const double steps = std::ldexp(1.0, bits) - 1;
     switch (observer) {
         case Observer::MinMax:
@@ -138,7 +140,6 @@ RealRange choose_range(const Histogram& h, Observer observer, int bits) {
         case Observer::Mse:
             return search(h, [&](RealRange r) { return squared_error(h, r, steps); });
         case Observer::Entropy:
-            if (bits > 8) return whole(h);
             return search(h, [&](RealRange r) { return divergence(h, r, steps); });
     }
     return whole(h);

@@ -834,9 +834,12 @@ def tools(w):
     c = w.running()
     assert [e["id"] for e in json.loads(w.ok("list", "-f", "json").out)] == [c] and w.ok("list", "-q").out == c + "\n"
     assert str(w.state(c)["pid"]) in w.ok("ps", c).out
+    w.ok("update", "--resources", "-", c)
     w.board.ctl("0 trace one\\n")
     time.sleep(0.2)
     assert w.ok("logs", c).out == "one\n"
+    with open("/dev/full", "w") as full:
+        assert subprocess.run([w.runtime, "logs", c], stdout=full, stderr=subprocess.DEVNULL, timeout=30).returncode == 1
     assert json.loads(w.ok("events", "--stats", c).out)["data"]["pids"]["current"] == 1
     w.ok("kill", c)
     w.offline()
@@ -844,7 +847,7 @@ def tools(w):
     w.ok("delete", c)
     for word in ("exec", "pause", "resume", "checkpoint"):
         w.fails(f"{word} is not supported", word, "--flag", c)
-    w.ok("update", "--resources", "-", c)
+    w.fails("does not exist", "update", "--resources", "-", c)
     os.makedirs("/run/spec/rootfs")
     w.ok("spec", "--bundle", "/run/spec", "--name", "imx-rproc", "--firmware", "x.elf")
     with open("/run/spec/rootfs/x.elf", "wb") as file:

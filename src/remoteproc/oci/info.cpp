@@ -21,8 +21,10 @@
 namespace talpa::remoteproc {
 namespace {
 
-void print(std::string_view text) {
-    (void)write_all(1, text);
+Result<void> print(std::string_view text) {
+    if (const auto written = write_all(1, text); !written)
+        return os_failure("write", "standard output", written.error());
+    return {};
 }
 
 std::string event_json(std::string_view id, std::string_view line) {
@@ -52,7 +54,7 @@ Result<void> follow_file(const Container& container, const std::string& path, bo
         struct stat info;
         if (::fstat(file.get(), &info) == 0 && info.st_size < at) at = 0;  // it was cut short
         while ((n = ::pread(file.get(), buffer, sizeof buffer, at)) > 0) {
-            take(std::string_view(buffer, static_cast<std::size_t>(n)));
+            TRY(take(std::string_view(buffer, static_cast<std::size_t>(n))));
             at += n;
         }
         if (last) return {};
@@ -160,10 +162,11 @@ Result<std::string> stats(const Settings& settings, const std::string& id) {
 Result<void> follow_events(const Settings& settings, const std::string& id) {
     TRY_ASSIGN(const Container container, Container::load(settings, id));
     std::string rest;
-    return follow_file(container, container.file(kEventsFileName), true, [&](std::string_view more) {
+    return follow_file(container, container.file(kEventsFileName), true, [&](std::string_view more) -> Result<void> {
         rest += more;
         for (std::size_t end; (end = rest.find('\n')) != std::string::npos; rest.erase(0, end + 1))
-            print(event_json(id, std::string_view(rest).substr(0, end)));
+            TRY(print(event_json(id, std::string_view(rest).substr(0, end))));
+        return {};
     });
 }
 

@@ -171,10 +171,14 @@ int run(int argc, char** argv) {
         return 0;
     }
     if (line->command->group == CommandGroup::Hidden) return hidden(*line);
-    if (line->command->group == CommandGroup::Ignored) return 0;
     if (auto configured = configure_log(*line); !configured) return usage_error(configured.error(), line->command);
     std::signal(SIGPIPE, SIG_IGN);
     const Settings settings = make_settings(TALPA_REMOTEPROC_ROOT, line->value("root"));
+    if (line->command->group == CommandGroup::Ignored) {  // its flags are not known here, so the id is what comes last
+        const auto known =
+            line->positional.empty() ? Result<Container>() : Container::load(settings, line->positional.back());
+        return known ? 0 : report(known.error());
+    }
     const Result<int> code = run_command(settings, *line);
     return code ? *code : report(code.error());
 }

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -310,6 +311,29 @@ def namespaces_of_containerd(w):
     w.ok("kill", "one")
     w.ok("delete", "one")
     assert w.stored() == [] and os.listdir(NEEDS_ROOT_FILES) == []
+
+
+@scenario("N2", "a create whose shim is killed ends with it; one that came through is replaced when containerd creates the id anew")
+def killed_shim(w):
+    env = {"PATH": "/usr/bin:/bin", "REMOTEPROC_NAMESPACE": "default", "REMOTEPROC_GUARD": "caller"}
+    hook = {"path": "/bin/sleep", "args": ["sleep", "3"]}
+    slow = w.bundle(hooks={"prestart": [hook]})
+    code = "import subprocess, sys; subprocess.Popen(sys.argv[1:]).wait()"
+    shim = subprocess.Popen([sys.executable, "-c", code, w.runtime, "create", "--bundle", slow, "k"], env=env)
+    until = time.monotonic() + 10
+    while not w.proxies():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    shim.kill()
+    shim.wait()
+    w.no_processes(2.0)  # long before the hook's end
+    bundle = w.bundle()
+    w.ok("create", "--bundle", bundle, "k", env=env)
+    w.ok("start", "k", env=env)
+    w.fails("already exists", "create", "--bundle", w.bundle(), "k", env=env)
+    w.ok("create", "--bundle", bundle, "k", env=env)
+    assert w.status("k+default" if os.path.isdir(f"{NEEDS_ROOT_FILES}/k+default") else "k") == "created"
+    assert w.board.state() == "offline" and len(w.proxies()) == 1 and w.stored() == []
 
 
 @scenario("F1", "a stopped container whose bundle is gone: gc clears it away, and a create after a while")

@@ -1,5 +1,6 @@
 // create: everything is checked and resolved, the proxy stands in its namespaces, hooks have run; no write to the core.
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -205,7 +206,7 @@ Result<pid_t> spawn_proxy(const Settings& settings, const Plan& plan, const Prox
 }
 
 // The container's folder, reserved for this call; remnants of a create or delete that was killed are cleared away.
-Result<FileLock> reserve(const Settings& settings, const std::string& id) {
+Result<FileLock> reserve(const Settings& settings, const std::string& id, const std::string& bundle) {
     TRY(make_folders(settings.state_root));
     std::string folder = settings.state_folder(id);
     if (is_elsewhere(settings, folder)) folder = settings.own_folder(id);
@@ -231,7 +232,12 @@ Result<FileLock> reserve(const Settings& settings, const std::string& id) {
             !container ||
             (container->details && (container->details->deleting || container->details->boot != boot_id())) ||
             (container->state.status == "creating" && container->status() == Status::Stopped);
-        if (!stale) return host::failure(ErrorCode::InvalidState, "container {} already exists", id);
+        // containerd creates an id of one of its namespaces once: this one's shim was killed, and its delete came too
+        // early.
+        const bool lost = container && container->details && !settings.namespace_name.empty() &&
+                          container->details->namespace_name == settings.namespace_name &&
+                          container->state.bundle == bundle;
+        if (!stale && !lost) return host::failure(ErrorCode::InvalidState, "container {} already exists", id);
         log(LogLevel::Info, "clearing away what is left of an earlier container", {{"id", id}});
         if (container) {
             TRY(host::with_context(destroy(settings, *container, kRollbackGraceMs),
@@ -285,10 +291,12 @@ Result<void> write_pid_file(const std::string& path, pid_t pid) {
 Result<void> create(const Settings& settings, const CreateOptions& options) {
     TRY(check_id(options.id));
     const std::string bundle = absolute_path(options.bundle);
+    // Should our shim be killed, nobody would know the container that this goes on making.
+    if (settings.caller_guards) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (!options.console_socket.empty())
         return host::failure(ErrorCode::NotSupported, "--console-socket: firmware has no terminal; run without -t");
     TRY_ASSIGN(const Plan plan, make_plan(settings, bundle));
-    TRY_ASSIGN(const FileLock lock, reserve(settings, options.id));
+    TRY_ASSIGN(const FileLock lock, reserve(settings, options.id, bundle));
     sweep_now_and_then(settings);
     sweep_firmware(settings);
 

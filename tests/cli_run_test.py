@@ -9,7 +9,7 @@ import struct
 import subprocess
 import tempfile
 
-from talpa_test import GOLDEN, SANITIZED, Checks, talpa
+from talpa_test import GOLDEN, UNMEASURED, Checks, talpa
 from talpa_test import TALPA as TALPA_PROGRAM
 
 MEMORY_BUDGET_KIB = 64 * 1024
@@ -361,7 +361,7 @@ def check_first_round_of_breaking(check, folder):
 def check_costs(check):
     ran = talpa("run", RESNET, "--image", IMAGES / "red.jpg")
     print(f"resnet8_random, whole process: {ran.seconds * 1000:.0f} ms, peak {ran.peak_kib / 1024:.1f} MiB")
-    if not SANITIZED:
+    if not UNMEASURED:
         check.that(ran.peak_kib < MEMORY_BUDGET_KIB, f"peak memory {ran.peak_kib} KiB")
 
 

@@ -123,6 +123,8 @@ class World:
                     zombie = file.read().rpartition(")")[2].split()[0] == "Z"
             except OSError:
                 continue
+            if words[0].endswith(b"qemu-aarch64-static"):  # scripts/emulated.sh
+                words = words[1:]
             if len(words) > 1 and words[1] in (b"proxy", b"guard", b"pause-container") and not zombie:
                 if boards.is_ours(pid):
                     out.append(int(pid))

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -71,6 +73,8 @@ TEST_P(Guard, NothingOutsideTheRootIsReached) {
 }
 
 TEST_P(Guard, ALinkToAProcessMagicLinkIsNotFollowed) {
+    if (GetParam() == Walk::Kernel && ::syscall(SYS_openat2, -1, "", nullptr, 0) != 0 && errno == ENOSYS)
+        GTEST_SKIP() << "no openat2 here (kernels before 5.6, qemu's user emulation)";
     fs::create_directories(path / "root");
     file("secret", "outside");
     const Fd held(::open((path / "secret").c_str(), O_RDONLY));

@@ -164,6 +164,21 @@ def check_many(check, board, project):
     check.has(topo("deploy", "--targets", "targets", "--group", "nope", cwd=project).stderr, 'there is no group "nope"', "a group that is not there")
 
 
+def check_foreign(check, board, project):
+    """A container that has the wanted name and belongs to somebody else is named, and stays."""
+    before = board.run("podman ps --format '{{.ID}} {{.Names}}'").stdout
+    check.has(before, "tools-app-1", "the container of another project")
+    other = project.parent / "other"
+    shutil.copytree(project, other)
+    (other / "compose.yaml").write_text("name: other\nservices:\n  s: {platform: linux/arm64, build: app, container_name: tools-app-1}\n")
+    ran = topo("deploy", "--target", TARGET, cwd=other)
+    check.that(ran.returncode == 1 and "a container tools-app-1 is on the target already, of the project tools" in ran.stderr and "Build images" not in ran.stdout, f"a taken name: {ran.stdout}{ran.stderr}")
+    ran = topo("deploy", "--target", TARGET, "--skip-preflight", cwd=other)
+    check.that(ran.returncode == 1 and "already in use" in ran.stderr, f"a taken name, seen by the engine: {ran.stdout}{ran.stderr}")
+    check.equal(board.run("podman ps --format '{{.ID}} {{.Names}}'").stdout, before, "the other project's container runs on")
+    board.run("podman rmi other-s")  # its name for the same image
+
+
 def check_status_prune(check, board, project):
     status = json.loads(topo("status", "--target", TARGET, "--json", cwd=project).stdout)
     check.equal((status["containers"][0]["state"], status["remoteProcessors"][0]["name"]), ("running", "imx-rproc"), "status")
@@ -209,6 +224,7 @@ def main():
         project = scratch / "tools"
         make_project(project)
         check_many(check, board, project)
+        check_foreign(check, board, project)
         check_status_prune(check, board, project)
         check_local(check, project)
     finally:

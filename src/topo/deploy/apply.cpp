@@ -26,6 +26,11 @@ std::string advice_for(const std::string& said) {
     return {};
 }
 
+// Somebody else's container has that name: it is not ours, and nothing was made that could be removed.
+bool name_is_taken(const std::string& said) {
+    return said.find("container name") != std::string::npos && said.find("already in use") != std::string::npos;
+}
+
 class Applying {
   public:
     Applying(const Engine& engine, const ApplyOptions& options, const ApplyEvents& events) : engine_(engine), options_(options), events_(events) {}
@@ -67,7 +72,9 @@ class Applying {
             return host::failure(ErrorCode::NotFound, "the {} {} is declared external and is not on the target", resource.kind, resource.name);
         }
         TRY_ASSIGN(const bool made, engine_.make_unless_there(resource.kind, resource.name, resource.words));
-        if (made) events_(resource.name, "Created");
+        if (!made) return {};
+        if (std::string_view(resource.kind) == "network") networks_.push_back(resource.name);
+        events_(resource.name, "Created");
         return {};
     }
 
@@ -102,6 +109,7 @@ class Applying {
         made_.push_back(d.name);
         if (needs_api(engine_.kind(), d)) {
             if (auto done = run_through_api(engine_, d); !done) {
+                if (name_is_taken(done.error().message)) made_.pop_back();
                 done.error().hint = advice_for(done.error().message);
                 return std::unexpected(std::move(done.error()).with_context("starting " + d.name));
             }
@@ -110,6 +118,7 @@ class Applying {
         TRY_ASSIGN(const Outcome ran, engine_.run(d.words, kStart, Engine::Check::Nothing));
         if (!ran.ok()) {
             const std::string said = printable(trimmed(ran.err), LineEnds::Replace);
+            if (name_is_taken(said)) made_.pop_back();
             return std::unexpected(host::Error(ErrorCode::AccessFailed,
                                                ran.timed_out ? fmt::format("starting {} did not end within {} s", d.name, kStart.count() / 1000)
                                                              : fmt::format("starting {} failed (exit status {}): {}", d.name, ran.status, said),
@@ -153,6 +162,11 @@ class Applying {
                 trouble.push_back(fmt::format("{} (old) {}", old.name, named ? "did not start again" : "is still called " + std::string(kAside) + old.name));
             }
         }
+        // A volume may hold data by now; a network that was made for this and is empty again is of no use.
+        for (const std::string& name : networks_) {
+            const auto removed = engine_.run({"network", "rm", name}, kStart, Engine::Check::Nothing);
+            if (!removed || !removed->ok()) trouble.push_back(fmt::format("the network {} (new) is still there", name));
+        }
         if (!restored.empty()) error.message += fmt::format("; the old containers run again: {}", joined(restored, ", "));
         if (restored.empty() && trouble.empty() && !made_.empty()) error.message += fmt::format("; what had been started was removed: {}", joined(made_, ", "));
         if (!trouble.empty()) error.message += fmt::format("; NOT undone on {}: {}", engine_.target().is_local() ? "this machine" : engine_.target().destination().uri(), joined(trouble, ", "));
@@ -169,7 +183,7 @@ class Applying {
     const ApplyEvents& events_;
     std::vector<Container> aside_;
     std::set<std::string> stopped_;
-    std::vector<std::string> made_;
+    std::vector<std::string> made_, networks_;
 };
 
 }  // namespace

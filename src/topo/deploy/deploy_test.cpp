@@ -239,6 +239,34 @@ TEST_F(Deploy, PreflightNamesEverythingAtOnce) {
                 HasSubstr("ssh ssh://root@board 'echo stop > /sys/class/remoteproc/remoteproc0/state'"));
 }
 
+// A container of another project that has what this one wants is named, and ended by its engine.
+TEST_F(Deploy, WhoHasTakenIt) {
+    const Project project = load(
+        "services:\n  web: {image: w, platform: linux/arm64, ports: [\"3001:80\"]}\n  fw: {image: f, runtime: "
+        "io.containerd.remoteproc.v1, annotations: {remoteproc.name: imx-rproc}}\n");
+    TargetState state;
+    state.listening = {3001};
+    state.runtime_path = "/usr/local/bin/remoteproc-runtime";
+    state.remote_processors = {{"imx-rproc", "running", "/sys/class/remoteproc/remoteproc0"}};
+    Container other;
+    other.id = other.name = "q-fw-1";
+    other.state = "running";
+    other.remote_processor = "imx-rproc";
+    other.working_folder = "/home/q";
+    other.ports = {{.host_ip = "0.0.0.0", .host_port = 3001, .container_port = 80, .protocol = "tcp"}};
+    const Destination board{.user = "root", .host = "board", .port = {}};
+    const auto anonymous = judge(project, state, podman(), {}, board);
+    const auto named = judge(project, state, podman(), {}, board, {other});
+    ASSERT_EQ(anonymous.size(), 2U);
+    ASSERT_EQ(named.size(), 2U);
+    for (const PreflightFinding& f : anonymous) EXPECT_TRUE(is_taken(f)) << f.message;
+    EXPECT_THAT(anonymous[1].fix, HasSubstr("echo stop"));
+    for (const PreflightFinding& f : named) {
+        EXPECT_THAT(f.message, HasSubstr("by the container q-fw-1 of /home/q"));
+        EXPECT_EQ(f.fix, "ssh ssh://root@board 'podman stop q-fw-1'");
+    }
+}
+
 TEST(Preflight, ListeningPortsOfTheKernelTables) {
     EXPECT_THAT(parse_listening("  sl  local_address rem_address   st\n   0: 00000000:0BB9 00000000:0000 0A "
                                 "00000000:0\n   1: 0100007F:0016 0100007F:9999 01 0\n   2: "

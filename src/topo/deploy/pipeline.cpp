@@ -55,6 +55,38 @@ struct Prepared {
     std::vector<PreflightFinding> findings;
 };
 
+// Containers of others that have a name which this project's shall have.
+host::Result<std::vector<PreflightFinding>> taken_names(const Project& project, const Engine& engine,
+                                                        const std::vector<Container>& existing) {
+    std::vector<std::string> names;
+    for (const Service& service : project.services)
+        for (int number = 1; number <= service.scale; ++number) {
+            const std::string name = container_name(project, service, number);
+            if (std::none_of(existing.begin(), existing.end(), [&](const Container& c) { return c.name == name; }))
+                names.push_back(name);
+        }
+    std::vector<PreflightFinding> findings;
+    if (names.empty()) return findings;
+    const std::string label = fmt::format("{{{{.Name}}}}|{{{{index .Config.Labels \"{}\"}}}}", kLabelProject);
+    Command command = engine.target().shell(
+        fmt::format("for n in {}; do {} inspect --type container --format {} \"$n\" 2>/dev/null; done; true",
+                    shell_quoted(names), name_of(engine.kind()), shell_quoted(label)));
+    command.timeout = kProbe;
+    TRY_ASSIGN(const Outcome outcome, capture(command));
+    for (const std::string& line : lines_of(outcome.out)) {
+        const std::vector<std::string> parts = split(line, "|");
+        const std::string name = parts[0].starts_with('/') ? parts[0].substr(1) : parts[0];
+        if (parts.size() != 2 || std::find(names.begin(), names.end(), name) == names.end()) continue;
+        const bool owned = !parts[1].empty() && parts[1] != "<no value>";
+        findings.push_back({.code = "target.container.taken",
+                            .error = true,
+                            .message = fmt::format("a container {} is on the target already{}", name,
+                                                   owned ? ", of the project " + parts[1] : ", of no project"),
+                            .fix = "give the project another name, or the service another container_name"});
+    }
+    return findings;
+}
+
 host::Result<Prepared> prepare(const Project& project, const DeployOptions& options, const Target& target) {
     TRY(target.connect());
     TRY_ASSIGN(Engine engine, engine_of(target, options.engine));
@@ -67,6 +99,14 @@ host::Result<Prepared> prepare(const Project& project, const DeployOptions& opti
     TRY_ASSIGN(std::vector<Container> existing, engine.containers(project.name));
     std::vector<PreflightFinding> findings;
     if (options.preflight) findings = judge(project, state, facts, existing, target.destination());
+    // By whom? Stopping a core under another project's container would be bad advice.
+    if (std::any_of(findings.begin(), findings.end(), is_taken))
+        if (const auto all = engine.containers(""))
+            findings = judge(project, state, facts, existing, target.destination(), *all);
+    if (options.preflight) {
+        TRY_ASSIGN(const std::vector<PreflightFinding> names, taken_names(project, engine, existing));
+        findings.insert(findings.end(), names.begin(), names.end());
+    }
     return Prepared{std::move(engine), std::move(facts), std::move(state), std::move(existing), std::move(findings)};
 }
 

@@ -28,8 +28,8 @@ ProbeAnswer answer_of(const ProbeAnswers& answers, const char* name) {
 
 class Judge {
   public:
-    Judge(const Project& project, const TargetState& state, const TargetFacts& facts, const std::vector<Container>& existing, const Destination& destination)
-        : project_(project), state_(state), facts_(facts), existing_(existing), destination_(destination) {}
+    Judge(const Project& project, const TargetState& state, const TargetFacts& facts, const std::vector<Container>& existing, const Destination& destination, const std::vector<Container>& others)
+        : project_(project), state_(state), facts_(facts), existing_(existing), destination_(destination), others_(others) {}
 
     std::vector<PreflightFinding> run() {
         room();
@@ -55,6 +55,16 @@ class Judge {
         });
     }
 
+    // Of another project's running container that has it: who, and how it is ended in order.
+    template <typename Has>
+    [[nodiscard]] std::optional<std::pair<std::string, std::string>> holder(Has&& has) const {
+        for (const Container& c : others_)
+            if (c.state == "running" && has(c))
+                return std::pair(fmt::format("the container {}{}", c.name, c.working_folder.empty() ? "" : " of " + c.working_folder),
+                                 on_target(destination_, fmt::format("{} stop {}", name_of(facts_.kind), shell_quoted(c.name))));
+        return std::nullopt;
+    }
+
     void ports() {
         std::map<std::uint16_t, std::string> wanted;
         for (const Service& service : project_.services) {
@@ -65,7 +75,12 @@ class Judge {
                 if (!fresh && first->second != service.name && port.host_ip.empty())
                     add("project.port.twice", true, fmt::format("the services \"{}\" and \"{}\" both want port {}", first->second, service.name, port.published), "give one of them another port");
                 const bool taken = std::find(state_.listening.begin(), state_.listening.end(), port.published) != state_.listening.end();
-                if (taken && !ours(port.published))
+                const auto other = holder([&](const Container& c) {
+                    return std::any_of(c.ports.begin(), c.ports.end(), [&](const PublishedPort& p) { return p.host_port == port.published; });
+                });
+                if (taken && !ours(port.published) && other)
+                    add("target.port.taken", true, fmt::format("port {} of the target, which service \"{}\" wants, is taken by {}", port.published, service.name, other->first), other->second);
+                else if (taken && !ours(port.published))
                     add("target.port.taken", true, fmt::format("port {} of the target, which service \"{}\" wants, is taken by another program", port.published, service.name),
                         on_target(destination_, fmt::format("ss -ltnp sport = :{}", port.published)));
             }
@@ -99,7 +114,10 @@ class Judge {
             return;
         }
         const bool mine = std::any_of(existing_.begin(), existing_.end(), [&](const Container& c) { return c.state == "running" && c.remote_processor == name; });
-        if (found->state == "running" && !mine)
+        const auto other = holder([&](const Container& c) { return c.remote_processor == name; });
+        if (found->state == "running" && !mine && other)
+            add("target.remoteproc.busy", true, fmt::format("the remote processor \"{}\" is used by {}", name, other->first), other->second);
+        else if (found->state == "running" && !mine)
             add("target.remoteproc.busy", true, fmt::format("the remote processor \"{}\" runs other firmware", name), on_target(destination_, fmt::format("echo stop > {}/state", found->folder)));
         if (found->state == "crashed")
             add("target.remoteproc.crashed", true, fmt::format("the remote processor \"{}\" has crashed", name), on_target(destination_, fmt::format("echo stop > {}/state", found->folder)));
@@ -118,6 +136,7 @@ class Judge {
     const TargetFacts& facts_;
     const std::vector<Container>& existing_;
     const Destination& destination_;
+    const std::vector<Container>& others_;
     std::vector<PreflightFinding> findings_;
 };
 
@@ -176,8 +195,12 @@ TargetState parse_target_state(const ProbeAnswers& answers) {
     return state;
 }
 
-std::vector<PreflightFinding> judge(const Project& project, const TargetState& state, const TargetFacts& facts, const std::vector<Container>& existing, const Destination& destination) {
-    return Judge(project, state, facts, existing, destination).run();
+std::vector<PreflightFinding> judge(const Project& project, const TargetState& state, const TargetFacts& facts, const std::vector<Container>& existing, const Destination& destination, const std::vector<Container>& others) {
+    return Judge(project, state, facts, existing, destination, others).run();
+}
+
+bool is_taken(const PreflightFinding& finding) {
+    return finding.code == "target.port.taken" || finding.code == "target.remoteproc.busy";
 }
 
 }  // namespace talpa::topo

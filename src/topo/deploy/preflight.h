@@ -34,6 +34,11 @@ struct TargetState {
 /// Ports in state LISTEN of /proc/net/tcp and tcp6.
 [[nodiscard]] std::vector<std::uint16_t> parse_listening(const std::string& text);
 
-[[nodiscard]] std::vector<PreflightFinding> judge(const Project& project, const TargetState& state, const TargetFacts& facts, const std::vector<Container>& existing, const Destination& destination);
+/// `existing`: the project's containers; `others`: those of other projects, which may hold what this one wants (only
+/// asked for when something is taken, see is_taken).
+[[nodiscard]] std::vector<PreflightFinding> judge(const Project& project, const TargetState& state, const TargetFacts& facts, const std::vector<Container>& existing, const Destination& destination,
+                                                  const std::vector<Container>& others = {});
+/// Is it a port or a remote processor that somebody else has?
+[[nodiscard]] bool is_taken(const PreflightFinding& finding);
 
 }  // namespace talpa::topo

@@ -128,7 +128,8 @@ host::Result<EngineInfo> Engine::info() const {
 
 host::Result<std::vector<Container>> Engine::containers(const std::string& project) const {
     const std::string engine(name_of(kind_));
-    const std::string filter = shell_quoted(fmt::format("label={}={}", kLabelProject, project));
+    const std::string filter =
+        shell_quoted(project.empty() ? fmt::format("label={}", kLabelProject) : fmt::format("label={}={}", kLabelProject, project));
     // One session for both: the states as the engine words them, and everything else.
     const std::string script = fmt::format(
         "{0} ps -a --no-trunc --filter {1} --format '{{{{.ID}}}}|{{{{.Status}}}}' || exit 1\necho ---\nids=$({0} ps "

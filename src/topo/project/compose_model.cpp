@@ -39,6 +39,16 @@ void canonical(const Node& node, std::string& out) {
     }
 }
 
+// Letters, digits, '_' and, not first unless it is one of `first`, '.' and '-'.
+bool is_name(std::string_view text, std::string_view first) {
+    const auto letter = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    };
+    if (text.empty() || !(letter(text[0]) || text[0] == '_' || first.find(text[0]) != std::string_view::npos))
+        return false;
+    return std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || c == '_' || c == '.' || c == '-'; });
+}
+
 class ModelReader {
   public:
     ModelReader(const std::string& file, const Variables& variables, Project& project)
@@ -48,6 +58,10 @@ class ModelReader {
         Service s;
         s.name = name;
         s.mark = node.mark;
+        // Compose's own rules, and the engines': else the first to notice is a build, or the start behind all the rest.
+        if (!is_name(name, ".-"))
+            return finding("compose.schema", file_, node.mark,
+                           fmt::format("service \"{}\": a name has letters, digits, '.', '_' and '-' only", name));
         for (const Entry& entry : node.entries) {
             const ComposeKey* key = find_key(service_keys(), entry.key->value);
             if (key == nullptr || is_null(*entry.value)) continue;
@@ -80,8 +94,16 @@ class ModelReader {
                                        "compose project",
                                        name),
                            "give it `image: NAME` or `build: FOLDER`");
+        // As with Compose, what makes the image or the order is no part of it: the image has an ID, and another folder
+        // with the same project is the same project.
+        Node hashed = node;
+        std::erase_if(hashed.entries, [](const Entry& entry) {
+            for (const std::string_view key : {"build", "depends_on", "profiles", "pull_policy", "scale", "extends"})
+                if (entry.key->value == key) return true;
+            return false;
+        });
         std::string text;
-        canonical(node, text);
+        canonical(hashed, text);
         s.config_hash = host::sha256_hex(text);
         return s;
     }
@@ -96,9 +118,15 @@ class ModelReader {
             s.platform = node.value;
         else if (key == "runtime")
             s.runtime = node.value;
-        else if (key == "container_name")
+        else if (key == "container_name") {
             s.container_name = node.value;
-        else if (key == "network_mode")
+            if (!is_name(node.value, ""))
+                return finding(
+                    "compose.schema", file_, node.mark,
+                    fmt::format(
+                        "{} is no name of a container: letters, digits, '.', '_' and '-', the first a letter or digit",
+                        place.path));
+        } else if (key == "network_mode")
             s.network_mode = node.value;
         else if (key == "pull_policy")
             s.pull_policy = node.value;

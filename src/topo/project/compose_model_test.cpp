@@ -178,10 +178,22 @@ TEST_F(Model, KeysThatNeedThePluginAreNamed) {
                                                        "services.s.build.ssh"));
 }
 
+TEST_F(Model, NamesThatNoEngineTakesAreRefused) {
+    for (const char* bad : {"\"a b\": {image: i}", "$(reboot): {image: i}", "a/b: {image: i}", "s: {image: i, container_name: a b}",
+                            "s: {image: i, container_name: --rm}", "s: {image: i, container_name: \"\"}"})
+        EXPECT_FALSE(load(std::string("services: {") + bad + "}\n")) << bad;
+    EXPECT_TRUE(load("services: {a.b_c-D9: {image: i, container_name: x.y-z_1}}\n"));
+}
+
 TEST_F(Model, TheHashFollowsTheMeaning) {
     const std::string first = load("services: {s: {image: i, environment: {A: 1, B: 2}}}")->services[0].config_hash;
     EXPECT_EQ(load("services:\n  s:\n    environment: [B=2, A=1]\n    image: i\n")->services[0].config_hash, first);
     EXPECT_NE(load("services: {s: {image: i, environment: {A: 1, B: 3}}}")->services[0].config_hash, first);
+    // What makes the image, and where the project lies, is no part of it.
+    const std::string built = load("services: {s: {build: here, environment: [A=1]}}")->services[0].config_hash;
+    EXPECT_EQ(load("services: {s: {build: {context: /elsewhere, target: t}, environment: [A=1], depends_on: [o]}, o: "
+                   "{image: i}}")->services[0].config_hash,
+              built);
 }
 
 }  // namespace

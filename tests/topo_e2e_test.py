@@ -70,7 +70,14 @@ def page(port=3001):
 def check_deploy(check, board, project):
     ran = topo("health", "--target", TARGET)
     check.equal(ran.returncode, 0, "health")
-    for row in ("Connectivity: ✅", f"Container Engine: ✅ ({ENGINE})", "Remoteproc Runtime: ✅ (remoteproc-runtime)", "Hardware Info: ✅ (lscpu)",
+    # A Docker that is installed and does not run is named beside the Podman that is taken.
+    stopped = ENGINE == "podman" and board.run("command -v docker && { command -v dockerd || ls /usr/sbin/dockerd; }", check=False).returncode == 0
+    check.has(ran.stdout, "Container Engine: ⚠️ (podman; docker is installed but does not answer)" if stopped else f"Container Engine: ✅ ({ENGINE})", "health")
+    if stopped:
+        said = topo("ps", "--target", TARGET, cwd=project)
+        check.that("Podman is used" in said.stderr and f"ssh ssh://{TARGET} 'systemctl start docker'" in said.stderr, f"and so it is by every command: {said.stderr}")
+        check.that("Podman is used" not in topo("ps", "--engine", "podman", "--target", TARGET, cwd=project).stderr, "unless it was chosen")
+    for row in ("Connectivity: ✅", "Remoteproc Runtime: ✅ (remoteproc-runtime)", "Hardware Info: ✅ (lscpu)",
                 "Processing Domain Driver (remoteproc): ✅ (imx-rproc)"):
         check.has(ran.stdout, row, "health")
 

@@ -20,6 +20,8 @@ HOME = pathlib.Path("/root")
 
 
 def health(target=TARGET, *words, env=None):
+    if "--timeout" not in words:
+        words = ("--timeout", "60s", *words)  # for a busy machine; how it ends is tried with one of its own
     ran = topo("health", "--target", target, "-o", "json", *words, env=env)
     return json.loads(ran.stdout)["target"]
 
@@ -100,7 +102,7 @@ def check_unreachable(check):
     check.that("connection failed" in c["value"] and "refused" in c["value"], f"refused: {c}")
     check.that("connection failed" in health("nowhere.invalid")["connectivity"]["value"], "no such host")
     silent = socket.create_server(("127.0.0.1", 2298))
-    threading.Thread(target=lambda: [silent.accept() for _ in range(3)], daemon=True).start()
+    threading.Thread(target=lambda: [silent.accept() for _ in range(30)], daemon=True).start()
     c = timed(check, 8, "a silent target", lambda: health("root@127.0.0.1:2298", "--timeout", "2s"))["connectivity"]
     check.equal(c["value"], "timed out", "accepts and stays silent")
     sh("ip link add topodrop type veth peer name topovoid; ip addr add 10.9.9.1/24 dev topodrop; ip link set topodrop arp off; ip link set topodrop up; ip link set topovoid up")
@@ -108,6 +110,13 @@ def check_unreachable(check):
     check.equal(c["value"], "timed out", "drops packets")
     ran = timed(check, 8, "describe", lambda: topo("describe", "--target", "root@10.9.9.9", "--timeout", "2s"))
     check.that(ran.returncode == 1 and "timed out" in ran.stderr, f"describe: {ran.stderr}")
+    # The same of a deployment: nothing is built for a target that is not there.
+    project = pathlib.Path("/root/unreachable")
+    make_project(project)
+    for where in ("root@10.9.9.9", "root@127.0.0.1:2298", "root@192.0.2.1"):
+        ran = timed(check, 30, f"deploy to {where}", lambda: topo("deploy", "--target", where, "--connect-timeout", "2s", cwd=project))
+        check.that(ran.returncode == 1 and ("timed out" in ran.stderr or "unreachable" in ran.stderr) and "Build images" not in ran.stdout, f"deploy to {where}: {ran.stdout}{ran.stderr}")
+    shutil.rmtree(project)
 
 
 def check_odd_targets(check, board):
@@ -121,9 +130,17 @@ def check_odd_targets(check, board):
     ran = topo("describe", "--target", TARGET, "--json")
     check.that(ran.returncode == 0 and json.loads(ran.stdout)["hostProcessors"][0]["cores"] > 0, f"noise and an lscpu without JSON: {ran.stderr}")
     check.equal(json.loads(ran.stdout)["remoteProcessors"], [{"name": "imx-rproc"}], "the remote processor is seen")
-    report = timed(check, 15, "a slow profile", lambda: health())
+    report = timed(check, 60, "a slow profile", lambda: health())
     check.that(all(d["value"] != "timed out" for d in report["dependencies"]), f"a slow profile makes no check late: {report}")
-    board.run("rm /root/.profile /usr/local/bin/lscpu")
+    # A profile, or an engine, that hangs: it ends within the limit (of which the connection takes its part), not minutes later.
+    board.run("echo 'sleep 600' > /root/.profile")
+    c = timed(check, 30, "a profile that hangs", lambda: health(TARGET, "--timeout", "6s"))["connectivity"]
+    check.equal((c["status"], c["value"]), ("error", "timed out"), "a profile that hangs")
+    board.run("printf '#!/bin/sh\\nexec sleep 600\\n' > /usr/local/bin/podman; chmod 755 /usr/local/bin/podman; rm /root/.profile")
+    report = timed(check, 30, "an engine that hangs", lambda: health(TARGET, "--timeout", "8s"))
+    check.equal([d["status"] for d in report["dependencies"] if d["name"] == "Container Engine"], ["error"], f"an engine that hangs: {report}")
+    check.equal([d["status"] for d in report["dependencies"] if d["name"] == "Hardware Info"], ["ok"], f"what is asked beside it: {report}")
+    board.run("rm /usr/local/bin/podman /usr/local/bin/lscpu")
     # Whatever a target says is shown without driving the terminal.
     board.run("mkdir /sys/class/remoteproc/remoteproc1; printf 'evil\\033[2J\\n' > /sys/class/remoteproc/remoteproc1/name")
     for words in (("health",), ("describe",), ("describe", "--json"), ("health", "--json")):

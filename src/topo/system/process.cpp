@@ -305,7 +305,8 @@ static host::Result<Outcome> capture_once(const Command& command, std::string_vi
 
 static host::Result<Outcome> capture_with(const Command& command, std::string_view bytes, std::size_t limit_bytes,
                                           const std::function<void(std::uint64_t)>& sent) {
-    constexpr Milliseconds kPauses[] = {Milliseconds(200), Milliseconds(600), Milliseconds(1500), Milliseconds(3000)};
+    constexpr Milliseconds kPauses[] = {Milliseconds(200), Milliseconds(600), Milliseconds(1500), Milliseconds(3000),
+                                        Milliseconds(6000)};
     const auto started = Clock::now();
     for (const Milliseconds pause : kPauses) {
         auto outcome = capture_once(command, bytes, limit_bytes, sent);

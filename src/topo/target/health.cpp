@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 
 #include "base/host/json.h"
 #include "topo/system/text.h"
@@ -127,7 +128,12 @@ Check engine_of(const ProbeAnswers& answers, const Destination& destination) {
     if (!trouble.empty())
         return {kName, Status::Error, trouble, Fix{"Ensure current user can run docker commands", ""}};
     if (late) return {kName, Status::Error, "timed out", {}};
-    return {kName, Status::Error, not_found("docker", destination.is_plain_localhost()), {}};
+    const bool local = destination.is_plain_localhost();
+    const std::string install = "apt-get install podman";
+    return {kName, Status::Error, not_found("docker", local),
+            Fix{"Install Docker or Podman",
+                local || destination.board ? install
+                                           : fmt::format("ssh {} '{}'", shell_quoted(destination.uri()), install)}};
 }
 
 bool has_engine(const ProbeAnswers& answers) {
@@ -254,16 +260,14 @@ std::vector<ProbeCheck> health_checks() {
     return {
         {"remoteproc", "cat /sys/class/remoteproc/*/name 2>/dev/null"},
         {"docker", "command -v docker"},
-        {"docker-info", "command -v docker >/dev/null && docker info"},
         {"dockerd", kDockerDaemonScript},
         {"podman", "command -v podman"},
-        // Only asked where docker does not do: it takes its time on a small board.
-        {"podman-info",
-         "command -v podman >/dev/null && { ! command -v docker >/dev/null || ! docker info >/dev/null 2>&1; } && "
-         "podman info"},
         {"runtime", "command -v remoteproc-runtime"},
         {"shim", "command -v containerd-shim-remoteproc-v1"},
         {"lscpu", "command -v lscpu"},
+        // Last, as they may hang; Podman only where Docker does not do: it takes its time on a small board.
+        {"docker-info", "command -v docker >/dev/null && docker info"},
+        {"podman-info", "[ \"$TOPO_STATUS_docker_info\" != 0 ] && command -v podman >/dev/null && podman info"},
     };
 }
 
@@ -300,6 +304,7 @@ void judge_target(const ProbeAnswers& answers, TargetHealth& health) {
 }
 
 TargetHealth check_target(const Destination& destination, const HealthOptions& options) {
+    const auto started = std::chrono::steady_clock::now();
     TargetHealth health;
     health.destination = destination;
     health.connectivity = {"Connectivity", Status::Ok, {}, {}};
@@ -310,11 +315,19 @@ TargetHealth check_target(const Destination& destination, const HealthOptions& o
         health.connectivity = connectivity_check(connected.error(), destination);
         return health;
     }
-    // The limit is for connecting; every check has its own (a slow profile must not make the later ones fail).
-    const Milliseconds limit = options.timeout.count() == 0 ? Milliseconds(0) : options.timeout + Milliseconds(40'000);
-    const auto answers = probe(target, health_checks(), limit);
+    // What is left of the time is that of all checks, in one login shell; those that may hang come last, and leave a
+    // part of it to what follows them.
+    std::vector<ProbeCheck> checks = health_checks();
+    Milliseconds limit(0);
+    if (options.timeout.count() > 0) {
+        const auto gone = std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - started);
+        limit = std::max(Milliseconds(1000), options.timeout - gone);
+        for (ProbeCheck& check : checks)
+            check.limit_s = static_cast<int>(std::max<std::int64_t>(1, limit.count() * 3 / 5 / 1000));
+    }
+    const auto answers = probe(target, checks, limit);
     if (!answers) {
-        health.connectivity = {"Connectivity", Status::Error, one_line(answers.error().message), {}};
+        health.connectivity = connectivity_check(answers.error(), destination);
         return health;
     }
     judge_target(*answers, health);

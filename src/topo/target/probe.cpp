@@ -1,5 +1,6 @@
 #include "topo/target/probe.h"
 
+#include <algorithm>
 #include <charconv>
 #include <random>
 
@@ -10,6 +11,11 @@ namespace {
 
 std::string boundary(const std::string& nonce) {
     return "__TOPO_" + nonce + "__";
+}
+
+std::string variable_name(std::string name) {
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
 }
 
 std::string fresh_nonce() {
@@ -26,8 +32,9 @@ std::string probe_script(const std::vector<ProbeCheck>& checks, const std::strin
         "else \"$@\"; fi; }\n";
     for (const ProbeCheck& check : checks)
         script += fmt::format(
-            "echo {0}begin {1}\ntopo_limit {2} /bin/sh -c {3} 2>&1 </dev/null\ns=$?\necho\necho {0}end {1} $s\n",
-            boundary(nonce), check.name, check.limit_s, shell_quoted(check.script));
+            "echo {0}begin {1}\ntopo_limit {2} /bin/sh -c {3} 2>&1 </dev/null\ns=$?\nexport TOPO_STATUS_{4}=$s\necho\n"
+            "echo {0}end {1} $s\n",
+            boundary(nonce), check.name, check.limit_s, shell_quoted(check.script), variable_name(check.name));
     return script + "exit 0\n";
 }
 

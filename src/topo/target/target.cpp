@@ -106,6 +106,7 @@ std::vector<std::string> Target::words_with(bool shared, const std::vector<std::
         option("ControlPersist=10s");
         option("ControlPath=" + kFolder + "/%C");
     }
+    option("RemoteCommand=none");  // one of the user's own would take the place of ours
     if (options_.timeout.count() > 0)
         option(fmt::format("ConnectTimeout={}", std::max<std::int64_t>(1, options_.timeout.count() / 1000)));
     // A connection that dies under a transfer is noticed after 30 seconds; a target at its limit may be silent for 15.

@@ -206,6 +206,24 @@ def check_values(check, folder):
             check.equal((args["N"], args["M"]), (text, "keep"), f"{quoted} <- {text!r}")
 
 
+def check_boards(check, folder):
+    """Who only looks, or ends something, brings no virtual board up; deploy does."""
+    programs = folder / "programs"
+    programs.mkdir()
+    shutil.copy(TOPO, programs / "topo")
+    (programs / "talpa").write_text(f"#!/bin/sh\necho \"$*\" >> {folder}/talpa-calls\nexit 1\n")
+    (programs / "talpa").chmod(0o755)
+    sample = SAMPLES / "valid/01-minimal.yaml"
+    for words, up in ((("ps",), False), (("status",), False), (("logs", "--file", sample), False), (("stop",), False), (("down",), False), (("rollback",), False), (("prune",), False),
+                      (("deploy", "--plan"), False), (("deploy",), True), (("health",), True)):
+        (folder / "talpa-calls").write_text("")
+        file = [] if words[0] in ("logs", "health") else ["-f", sample]
+        ran = subprocess.run([programs / "topo", *words, *file, "--target", "board://nosuch"], capture_output=True, text=True)
+        calls = (folder / "talpa-calls").read_text()
+        check.equal((ran.returncode, "board up --name nosuch" in calls), (1, up), f"{words}: {ran.stderr}")
+        check.has(ran.stderr, "talpa board up --name nosuch", f"{words}: what brings it up")
+
+
 def check_odd_files(check, folder):
     path = folder / "odd.yaml"
     head = "services:\n  a:\n    platform: linux/arm64\n    build: {context: ., args: {P: old}}\nx-topo:\n  name: n\n  parameters:\n    P: {description: d, required: true}\n"
@@ -338,6 +356,7 @@ def main():
         check_submodules(check, folder)
         check_values(check, folder)
         check_odd_files(check, folder)
+        check_boards(check, folder)
         check_hostile(check, folder)
         check_new(check, folder)
         check_projects(check)

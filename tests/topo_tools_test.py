@@ -71,6 +71,12 @@ def check_install(check, board, folder):
     check.has(topo("install", "remoteproc-runtime", "--target", TARGET, "--from", folder / "wrong.tar.gz").stderr, "is for arm64, the target is amd64", "another architecture")
     check.has(topo("install", "remoteproc-runtime", "--target", TARGET, "--from", folder / "half.tar.gz").stderr, '"containerd-shim-remoteproc-v1" not found in archive', "half an archive")
     check.equal(topo("install", "remoteproc-runtime", "--target", TARGET, "--from", folder / "web").returncode, 1, "no archive")
+    sh(f"cd {folder} && cp web remoteproc-runtime && head -c 200000 web > containerd-shim-remoteproc-v1 && tar -czf cut.tar.gz remoteproc-runtime containerd-shim-remoteproc-v1; "
+       "ln -sf /etc/passwd remoteproc-runtime; tar -czf link.tar.gz remoteproc-runtime containerd-shim-remoteproc-v1; rm remoteproc-runtime; echo '#!/bin/sh' > remoteproc-runtime; "
+       "tar -czf script.tar.gz remoteproc-runtime containerd-shim-remoteproc-v1")
+    for name, part in (("cut", "containerd-shim-remoteproc-v1 of "), ("link", "is no ELF program (0 bytes)"), ("script", "is no ELF program (10 bytes)")):
+        ran = topo("install", "remoteproc-runtime", "--target", TARGET, "--from", folder / f"{name}.tar.gz")
+        check.that(ran.returncode == 1 and part in ran.stderr and ("cut off" in ran.stderr or name != "cut"), f"what is no whole program: {name}: {ran.stderr}")
     check.equal(board.run("ls /usr/local/bin").stdout.count("remoteproc"), 0, "nothing was installed by those")
 
 

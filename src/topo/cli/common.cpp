@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <filesystem>
 
 #include "topo/cli/commands.h"
 #include "topo/system/text.h"
@@ -15,11 +16,34 @@ void print(std::string_view text) {
     std::fflush(stdout);
 }
 
+namespace {
+
+// Commands that only look at what runs, or end it, bring no board up: a typing error in its name would make a new one.
+bool may_start_a_board(const Invocation& invocation) {
+    for (const std::string_view name : {"ps", "status", "logs", "stop", "down", "rollback", "prune"})
+        if (invocation.command->name == name) return false;
+    return !(invocation.command->name == "deploy" && invocation.on("--plan"));
+}
+
+host::Result<void> board_is_up(const std::string& name) {
+    std::error_code ignored;
+    const std::filesystem::path beside = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "talpa";
+    const std::string talpa = std::filesystem::exists(beside, ignored) ? beside.string() : "talpa";
+    TRY_ASSIGN(const Outcome answer,
+               capture({.argv = {talpa, "board", "ssh-config", "--name", name}, .timeout = Milliseconds(20'000)}));
+    if (answer.ok()) return {};
+    return std::unexpected(host::Error(ErrorCode::NotFound, fmt::format("the board \"{}\" is not up", name),
+                                       "talpa board up --name " + name));
+}
+
+}  // namespace
+
 std::expected<std::optional<Destination>, Failure> optional_target(const Invocation& invocation) {
     const std::string given = chosen_target(invocation.text("--target"));
     if (given.empty()) return std::nullopt;
     auto destination = parse_destination(given);
     if (!destination) return wrong_usage(destination.error().message, destination.error().hint);
+    if (destination->board && !may_start_a_board(invocation)) TRY(board_is_up(destination->host));
     TRY(bring_up_board(*destination));
     return *destination;
 }

@@ -59,6 +59,7 @@ host::Result<Reached> reached(const Target& target, const std::vector<Container>
 std::string address_of(const Container& c, const Reached& where) {
     const std::string& host = where.host;
     std::vector<std::string> parts;
+    if (c.state != "running" && c.state != "restarting" && c.state != "paused") return {};  // nobody listens
     if (c.host_network) parts.push_back(host + " (host network)");
     const std::string shown_host = is_ipv6(host) ? "[" + host + "]" : host;
     for (const PublishedPort& port : c.ports) {
@@ -228,7 +229,12 @@ Done run_logs(const Invocation& invocation) {
     const bool follow = invocation.on("--follow");
     std::vector<std::string> words = {"logs"};
     if (follow) words.emplace_back("--follow");
-    if (const auto tail = invocation.value("--tail")) words.insert(words.end(), {"--tail", *tail});
+    if (const auto tail = invocation.value("--tail")) {
+        const bool number = !tail->empty() && tail->size() <= 9 && tail->find_first_not_of("0123456789") == std::string::npos;
+        if (!number && *tail != "all")
+            return wrong_usage(fmt::format("invalid argument \"{}\" for \"--tail\" flag: a number of lines, or all", *tail));
+        words.insert(words.end(), {"--tail", *tail});
+    }
     std::optional<host::Error> trouble;
     const auto show = [&](const Container& c, std::string_view line) {
         if (invocation.json())
@@ -241,6 +247,10 @@ Done run_logs(const Invocation& invocation) {
         all.push_back(c.id);
         const auto ran = stream_lines(o.engine.command(all), [&](std::string_view line) { show(c, line); });
         if (!ran && !trouble && !interrupted()) trouble = ran.error();
+        if (ran && ran->status != 0 && !trouble && !interrupted())
+            trouble = host::Error(ErrorCode::AccessFailed,
+                                  fmt::format("`{} logs` of {} failed: exit status {}", name_of(o.engine.kind()),
+                                              printable(c.name, LineEnds::Replace), ran->status));
     };
     // Firmware says what it says in the trace of its remote processor.
     const auto trace = [&](const Container& c) {

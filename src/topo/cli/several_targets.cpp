@@ -76,7 +76,10 @@ std::expected<std::vector<std::string>, Failure> all_targets(const Invocation& i
     } else if (invocation.given("--group")) {
         return wrong_usage("--group needs --targets FILE");
     }
-    return targets;
+    std::vector<std::string> once;  // the same one twice at a time would be in its own way
+    for (const std::string& target : targets)
+        if (std::find(once.begin(), once.end(), target) == once.end()) once.push_back(target);
+    return once;
 }
 
 Done deploy_to_all(const Invocation& invocation, const std::vector<std::string>& targets) {

@@ -1,5 +1,6 @@
 #include "topo/deploy/transfer.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +23,7 @@ using host::Json;
 class WorkFolder {
   public:
     static host::Result<WorkFolder> make() {
+        sweep();
         std::string name = (std::filesystem::temp_directory_path() / "topo-images-XXXXXX").string();
         if (::mkdtemp(name.data()) == nullptr)
             return host::failure(ErrorCode::AccessFailed, "cannot make a folder in {} (TMPDIR chooses another)", std::filesystem::temp_directory_path().string());
@@ -39,6 +41,21 @@ class WorkFolder {
 
   private:
     explicit WorkFolder(std::filesystem::path path) : path_(std::move(path)) {}
+
+    // Those of a topo that was killed: of this user, and a day old.
+    static void sweep() {
+        std::error_code error, ignored;
+        const auto now = std::filesystem::file_time_type::clock::now();
+        for (std::filesystem::directory_iterator it(std::filesystem::temp_directory_path(), error), end; !error && it != end; it.increment(error)) {
+            struct stat info{};
+            const std::filesystem::path& path = it->path();
+            if (!path.filename().string().starts_with("topo-images-") || ::lstat(path.c_str(), &info) != 0) continue;
+            if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid()) continue;
+            const auto written = std::filesystem::last_write_time(path, ignored);
+            if (!ignored && now - written > std::chrono::hours(24)) std::filesystem::remove_all(path, ignored);
+        }
+    }
+
     std::filesystem::path path_;
 };
 

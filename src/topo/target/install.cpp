@@ -102,6 +102,22 @@ host::Result<fs::path> fetch(const std::string& architecture, const fs::path& fo
     return folder / name;
 }
 
+// The section table is what linkers write last: a file that ends before it is not whole.
+bool elf_is_cut(std::string_view bytes) {
+    const bool wide = bytes.size() > 4 && bytes[4] == 2, big = bytes.size() > 5 && bytes[5] == 2;
+    const std::size_t header = wide ? 64 : 52;
+    if (bytes.size() < header) return true;
+    const auto number = [&](std::size_t at, std::size_t n) {
+        std::uint64_t value = 0;
+        for (std::size_t i = 0; i < n; ++i)
+            value = value << 8 | static_cast<unsigned char>(bytes[big ? at + i : at + n - 1 - i]);
+        return value;
+    };
+    const std::uint64_t offset = wide ? number(40, 8) : number(32, 4);
+    const std::uint64_t table = number(wide ? 58 : 46, 2) * number(wide ? 60 : 48, 2);
+    return offset > bytes.size() || table > bytes.size() - offset;
+}
+
 enum class Put { Done, Refused };
 
 // A file of a package is not ours to replace: its next update would put the old one back, or stop at ours. A folder
@@ -252,7 +268,11 @@ host::Result<std::vector<Installed>> install_runtime(const Target& target, const
     TRY_ASSIGN(const std::vector<Binary> binaries, read_runtime_archive(archive));
     for (const Binary& binary : binaries) {
         const std::string architecture = elf_architecture(binary.bytes);
-        if (!architecture.empty() && architecture != facts.architecture)
+        // What replaces a good runtime must be a program, and a whole one.
+        if (architecture.empty() || elf_is_cut(binary.bytes))
+            return host::failure(ErrorCode::InvalidExternalData, "{} of {} is {} ({} bytes)", binary.name,
+                                 archive.string(), architecture.empty() ? "no ELF program" : "cut off", binary.bytes.size());
+        if (architecture != facts.architecture)
             return host::failure(ErrorCode::NotSupported, "{} of {} is for {}, the target is {}", binary.name,
                                  archive.string(), architecture, facts.architecture);
     }

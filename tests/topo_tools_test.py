@@ -176,13 +176,13 @@ def check_foreign(check, board, project):
     check.has(before, "tools-app-1", "the container of another project")
     other = project.parent / "other"
     shutil.copytree(project, other)
-    (other / "compose.yaml").write_text("name: other\nservices:\n  s: {platform: linux/arm64, build: app, container_name: tools-app-1}\n")
+    (other / "compose.yaml").write_text("name: other\nservices:\n  a: {platform: linux/arm64, build: app, scale: 1}\n  s: {platform: linux/arm64, build: app, container_name: tools-app-1, depends_on: [a]}\n")
     ran = topo("deploy", "--target", TARGET, cwd=other)
     check.that(ran.returncode == 1 and "a container tools-app-1 is on the target already, of the project tools" in ran.stderr and "Build images" not in ran.stdout, f"a taken name: {ran.stdout}{ran.stderr}")
     ran = topo("deploy", "--target", TARGET, "--skip-preflight", cwd=other)
     check.that(ran.returncode == 1 and "already in use" in ran.stderr, f"a taken name, seen by the engine: {ran.stdout}{ran.stderr}")
     check.equal(board.run("podman ps --format '{{.ID}} {{.Names}}'").stdout, before, "the other project's container runs on")
-    board.run("podman rmi other-s")  # its name for the same image
+    board.run("podman rmi other-s other-a")  # its name for the same image
 
 
 def check_status_prune(check, board, project):

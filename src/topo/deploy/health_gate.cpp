@@ -91,19 +91,25 @@ host::Result<void> wait_until_good(const Engine& engine, const std::vector<Desir
         for (const Desired& d : open) names.push_back(d.name);
         TRY_ASSIGN(const Answer answer, ask(engine, names, std::any_of(open.begin(), open.end(), has_tcp_port)));
         std::vector<Desired> rest;
+        bool only_settling = true;
         for (std::size_t i = 0; i < open.size(); ++i) {
             TRY_ASSIGN(const bool good, is_good(engine, open[i], answer.states[i], answer.listening, Clock::now() - started));
-            if (!good) rest.push_back(open[i]);
+            if (good) continue;
+            only_settling = only_settling && !answer.states[i].has_check && answer.states[i].state == "running";
+            rest.push_back(open[i]);
         }
         open = std::move(rest);
         if (open.empty()) return {};
         if (interrupted()) return std::unexpected(interruption());
         if (Clock::now() - started > limit)
             return host::failure(ErrorCode::Timeout, "{} did not become healthy within {} s{}", open[0].name, limit.count() / 1000, log_end(engine, open[0].name));
-        // Not past the moment when those that only have to stay up have done so.
+        // Not past the moment when those that only have to stay up have done so; if there are no others, until then.
         const auto age = std::chrono::duration_cast<Milliseconds>(Clock::now() - started);
-        const bool settling = age < kSettleTime;
-        std::this_thread::sleep_for(settling ? std::min(pause, kSettleTime - age + Milliseconds(5)) : pause);
+        const Milliseconds settling = kSettleTime - age + Milliseconds(5);
+        if (settling.count() <= 0)
+            std::this_thread::sleep_for(pause);
+        else
+            std::this_thread::sleep_for(only_settling ? settling : std::min(pause, settling));
     }
 }
 

@@ -69,8 +69,8 @@ host::Result<std::vector<PreflightFinding>> taken_names(const Project& project, 
     if (names.empty()) return findings;
     const std::string label = fmt::format("{{{{.Name}}}}|{{{{index .Config.Labels \"{}\"}}}}", kLabelProject);
     Command command = engine.target().shell(
-        fmt::format("for n in {}; do {} inspect --type container --format {} \"$n\" 2>/dev/null; done; true",
-                    shell_quoted(names), name_of(engine.kind()), shell_quoted(label)));
+        fmt::format("{} inspect --type container --format {} {} 2>/dev/null; true", name_of(engine.kind()),
+                    shell_quoted(label), shell_quoted(names)));
     command.timeout = kProbe;
     TRY_ASSIGN(const Outcome outcome, capture(command));
     for (const std::string& line : lines_of(outcome.out)) {

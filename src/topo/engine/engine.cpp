@@ -132,8 +132,8 @@ host::Result<std::vector<Container>> Engine::containers(const std::string& proje
         shell_quoted(project.empty() ? fmt::format("label={}", kLabelProject) : fmt::format("label={}={}", kLabelProject, project));
     // One session for both: the states as the engine words them, and everything else.
     const std::string script = fmt::format(
-        "{0} ps -a --no-trunc --filter {1} --format '{{{{.ID}}}}|{{{{.Status}}}}' || exit 1\necho ---\nids=$({0} ps "
-        "-aq --no-trunc --filter {1}) || exit 1\n"
+        "all=$({0} ps -a --no-trunc --filter {1} --format '{{{{.ID}}}}|{{{{.Status}}}}') || exit 1\n"
+        "printf '%s\\n' \"$all\"\necho ---\nids=$(printf '%s\\n' \"$all\" | cut -d '|' -f 1)\n"
         "if [ -n \"$ids\" ]; then {0} inspect --type container $ids; else echo '[]'; fi",
         engine, filter);
     Command command = target_.shell(script);

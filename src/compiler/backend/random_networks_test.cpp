@@ -97,6 +97,13 @@ TEST(RandomNetworks, GiveTheSameWhereABorderThatNobodyReadsIsFilledLate) {
     for (const std::uint64_t kib : {20, 24, 28, 32, 36, 40}) check_one(50246, nullptr, kib << 10);
 }
 
+// Matrix products of several batches, in stripes: their products must not be mixed.
+TEST(RandomNetworks, GiveTheSameWhereProductsOfSeveralBatchesRunInStripes) {
+    for (const std::uint32_t seed : {300080u, 300993u}) check_one(seed);
+    Tally tally;
+    for (const std::uint32_t seed : {301339u, 301499u, 301690u}) check_one(seed, &tally);
+}
+
 // Operators that only the CPU has between those of the NPU: programs of several delegates.
 TEST(RandomNetworks, GiveTheSameWithOperatorsOfTheCpuBetween) {
     const unsigned first = from_environment("TALPA_RANDOM_SEED", 1),

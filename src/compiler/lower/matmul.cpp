@@ -86,11 +86,8 @@ host::Result<void> lower_matmul(Lowerer& l, const Node& node) {
     const bool by_column = p.columns <= p.rows;
     const std::int64_t whole = by_column ? p.rows : p.columns, each = by_column ? p.columns : p.rows;
     const std::int32_t zero_a = a.quantization->zero_points[0], zero_b = b.quantization->zero_points[0];
-    // Two in turn, so that a sum can overlap the next product.
     const std::int64_t together = together_of(p);
     const Shape products{together, whole, p.depth};
-    const auto fresh = [&] { return l.dense_place(l.new_tensor(out.name + "/products", word, products), products); };
-    const Place first = fresh(), second = together == each ? first : fresh();
     npu::Operation mul = plain_operation(npu::OpKind::Mul, type, word);
     npu::Operation sum = plain_operation(npu::OpKind::ReduceSum, word, ofm);
     sum.ofm_scale = l.scale(a.quantization->scales[0] * b.quantization->scales[0] / out.quantization->scales[0]);
@@ -99,9 +96,11 @@ host::Result<void> lower_matmul(Lowerer& l, const Node& node) {
     for (std::int64_t n = 0; n < p.batches; ++n) {
         const Place la = matrix(left, a.shape, p.batch, n), rb = matrix(right, turned, p.batch, n),
                     result = matrix(to, out.shape, p.batch, n);
-        for (std::int64_t i = 0, round = 0; i < each; i += together, ++round) {
+        for (std::int64_t i = 0; i < each; i += together) {
             const std::int64_t count = std::min(together, each - i);
-            const Place& t = round % 2 == 0 ? first : second;
+            // A tensor of its own each time: steps in stripes may run in another order, and what several wrote to the
+            // same rows would be mixed.
+            const Place t = l.dense_place(l.new_tensor(out.name + "/products", word, products), products);
             // Row by row of the products the map is the same, column by column the other's row.
             Operand map, rows;
             map.type = rows.type = type;

@@ -92,6 +92,29 @@ class Constants {
     std::map<std::vector<std::uint8_t>, std::uint64_t> known_;
 };
 
+// Does the step give the same for different inputs? What comes out of it is then no copy, whatever follows. A filter
+// that adds two numbers, a pool of several, a table with two equal entries.
+bool loses_something(const Step& s) {
+    if (s.op.kind == npu::OpKind::ReduceSum) return true;
+    if (s.table != nullptr && s.table->size() == kLutSlotBytes) {
+        std::array<bool, kLutSlotBytes> seen{};
+        for (const std::uint8_t entry : *s.table) {
+            if (seen[entry]) return true;
+            seen[entry] = true;
+        }
+    }
+    if (s.filter) {
+        // In every channel: one that passes on what it gets could be all that anybody looks at.
+        const std::size_t each = s.filter->weights.size() / s.filter->shape.ofm_depth;
+        std::vector<std::size_t> used(s.filter->shape.ofm_depth);
+        for (std::size_t i = 0; i < s.filter->weights.size(); ++i)
+            if (s.filter->weights[i] != 0) ++used[i / each];
+        return std::find(used.begin(), used.end(), 1u) == used.end();
+    }
+    const bool pools = s.op.kind == npu::OpKind::MaxPool || s.op.kind == npu::OpKind::AvgPool;
+    return pools && s.op.kernel.height * s.op.kernel.width > 1;
+}
+
 // What plans are compared by.
 struct Merit {
     std::uint64_t cycles = 0, fast_bytes = 0, arena_bytes = 0;
@@ -105,8 +128,10 @@ bool better(const Merit& a, const Merit& b, const Target& target) {
     constexpr double kPrice = 0.06;
     const bool more = a.arena_bytes > b.arena_bytes || a.operations > b.operations * 2;
     if (target.sram_bytes >= kUnlimited) {
+        // What it takes to begin and end a job is the same for both: of a network of microseconds, time is worth less.
+        constexpr double kOfAJob = 10'000;
         const auto cost = [](const Merit& m) {
-            return static_cast<double>(m.cycles) * std::pow(static_cast<double>(m.fast_bytes) + 1, kPrice);
+            return (static_cast<double>(m.cycles) + kOfAJob) * std::pow(static_cast<double>(m.fast_bytes) + 1, kPrice);
         };
         // What moves to DRAM, or takes many more operations, is no saving.
         return cost(a) < cost(b) && (!more || a.cycles < b.cycles);
@@ -495,20 +520,14 @@ class Scheduler {
         plan_.actions.push_back(run);
     }
 
-    // Weights may be such that a network changes nothing. In DRAM only what is much smaller takes an input's place.
-    [[nodiscard]] bool like_an_input(const Tensor& output) const {
-        constexpr std::uint64_t kMuchSmaller = 4;
-        return std::any_of(n_.inputs.begin(), n_.inputs.end(),
-                           [&](TensorId t) { return n_.tensors[t].bytes() < output.bytes() * kMuchSmaller; });
-    }
-    // Tensors that may hold an input's very bytes: what of it came through nothing but steps without weights. A copy, a
-    // maximum with the least number, min(x, x), a pool of one element, twice the negative: each may change nothing.
+    // Tensors that may hold an input's very bytes, whatever those are: each may have been made of it by steps of which
+    // none is sure to change something. A copy, a maximum with the least number, min(x, x), twice the negative.
     [[nodiscard]] std::vector<bool> possible_inputs() const {
         std::vector<bool> possible(n_.tensors.size());
         for (const TensorId t : n_.inputs) possible[t] = true;
         const auto is_possible = [&](const View& v) { return v.tensor != kNoTensor && possible[v.tensor]; };
         for (const Step& s : n_.steps)
-            if (!s.filter && (is_possible(s.ifm) || is_possible(s.ifm2))) possible[s.ofm.tensor] = true;
+            if ((is_possible(s.ifm) || is_possible(s.ifm2)) && !loses_something(s)) possible[s.ofm.tensor] = true;
         return possible;
     }
 
@@ -552,7 +571,7 @@ class Scheduler {
                 if (t.role == Tensor::Role::Input) r.first = 0;
                 if (t.role == Tensor::Role::Output) {
                     r.last = last_time;
-                    if (possible_input[i] || (!fast && like_an_input(t))) r.first = 0;
+                    if (possible_input[i]) r.first = 0;
                 }
                 r.size = plan_.tensors[i].ring_rows != 0 ? plan_.tensors[i].ring_rows * t.row_bytes() : t.bytes();
                 here.push_back(r);

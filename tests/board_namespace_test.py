@@ -73,6 +73,7 @@ def programs_see_an_imx93_and_the_machine_stays_as_it_is():
         equal(b.sh("(timeout 5 head -n 1 /dev/ttyRPMSG0 & sleep 0.2; echo PING > /dev/ttyRPMSG0; wait)"), "PONG seq=1\n",
               "echo PING")
         equal(b.sh("hostname"), "imx93\n", "host name")
+        check("iomem=relaxed" in b.sh("cat /proc/cmdline"), "the kernel's command line")
         b.sh("touch /etc/new /usr/local/bin/new /var/lib/new /run/new /root/.ssh/new /lib/firmware/new; echo x >> /etc/hosts")
         for path in ("/etc/new", "/usr/local/bin/new", "/var/lib/new", "/run/new", "/root/.ssh/new", "/lib/firmware/new"):
             check(not os.path.exists(path), f"{path} came through to the user's machine")
@@ -281,11 +282,26 @@ def a_signal_ends_a_board_in_order():
     equal(lib.talpa("board", "status").stdout, "No board is up.\n", "status after Ctrl-C")
 
 
+def a_signal_while_it_comes_up_leaves_nothing():
+    for words in ((), ("--foreground",)):
+        for moment in (0, 0.03, 0.08, 0.2):
+            for sign in (signal.SIGINT, signal.SIGTERM):
+                up = subprocess.Popen([lib.TALPA, "board", "up", "--name", "hasty", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      text=True)
+                time.sleep(moment)
+                up.send_signal(sign)
+                said = up.communicate(timeout=60)[0]
+                check(up.returncode in (-sign, 128 + sign, 0), f"{words} {moment} {sign!r}: {up.returncode} {said}")
+                if not words and up.returncode == 0:  # the board was up already
+                    lib.talpa("board", "down", "--name", "hasty")
+                equal(lib.talpa("board", "status").stdout, "No board is up.\n", f"{words} {moment} {sign!r}: {said}")
+
+
 if not lib.FIRMWARE.exists():
     lib.skip("the firmware is not built (./run build)")
 sys.exit(lib.run_all([programs_see_an_imx93_and_the_machine_stays_as_it_is, what_programs_write_stays_on_the_board,
                       a_programs_status_folder_and_input_are_its_own,
                       boards_do_not_see_each_other, ports_reach_the_users_machine,
                       ssh_enters_with_the_boards_own_key, an_ordinary_user_may_have_one, nothing_is_left_after_kill_9,
-                      a_signal_ends_a_board_in_order],
+                      a_signal_ends_a_board_in_order, a_signal_while_it_comes_up_leaves_nothing],
                      namespaces=True))

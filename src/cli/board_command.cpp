@@ -101,8 +101,19 @@ host::Result<int> up(const BoardCommandOptions& o) {
     return host::kExitSuccess;
 }
 
+/// Did the board's own kernel end it?
+bool panicked(const BoardRecord& record) {
+    const auto log = host::read_text(record.log_file());
+    return log && log->find("Kernel panic") != std::string::npos;
+}
+
 host::Result<BoardRecord> running(const BoardCommandOptions& o) {
     TRY_ASSIGN(auto record, selected(o));
+    std::error_code error;
+    if (!record.alive && fs::exists(record.folder, error) && panicked(record))
+        return std::unexpected(
+            host::Error(ErrorCode::InvalidState, fmt::format("the board '{}' panicked", record.name),
+                        fmt::format("talpa board logs --name {0}; talpa board down --name {0}", record.name)));
     if (!record.alive)
         return std::unexpected(
             host::Error(ErrorCode::NotFound, fmt::format("the board '{}' is not up", record.name), "talpa board up"));
@@ -111,10 +122,7 @@ host::Result<BoardRecord> running(const BoardCommandOptions& o) {
 
 /// A board that lives and has namespaces.
 host::Result<BoardRecord> enterable(const BoardCommandOptions& o) {
-    TRY_ASSIGN(auto record, selected(o));
-    if (!record.alive)
-        return std::unexpected(
-            host::Error(ErrorCode::NotFound, fmt::format("the board '{}' is not up", record.name), "talpa board up"));
+    TRY_ASSIGN(auto record, running(o));
     if (!record.root.empty())
         return std::unexpected(host::Error(
             ErrorCode::NotSupported,
@@ -206,12 +214,6 @@ host::Result<int> ssh_config(const BoardCommandOptions& o) {
     std::error_code error;
     fmt::print("{}", board::ssh_config(record, fs::read_symlink("/proc/self/exe", error).string()));
     return host::kExitSuccess;
-}
-
-/// Did the board's own kernel end it?
-bool panicked(const BoardRecord& record) {
-    const auto log = host::read_text(record.log_file());
-    return log && log->find("Kernel panic") != std::string::npos;
 }
 
 host::Json status_of(const BoardRecord& record) {

@@ -70,7 +70,9 @@ host::Result<Claim> claim(const BoardOptions& options) {
             ::close(claim.lock);
             return std::unexpected(
                 host::Error(ErrorCode::InvalidState,
-                            fmt::format("the board '{}' is up already (pid {})", options.name, claim.record.pid),
+                            claim.record.pid == 0
+                                ? fmt::format("the board '{}' is coming up", options.name)
+                                : fmt::format("the board '{}' is up already (pid {})", options.name, claim.record.pid),
                             fmt::format("talpa board down --name {}", options.name)));
         }
         if (!fs::exists(claim.record.record_file())) break;
@@ -129,6 +131,25 @@ std::string read_all(int pipe, std::size_t most) {
         text += c;
     }
     return text;
+}
+
+/// What asks a board to end. Held back from before the first process is made until there is a board that can be ended
+/// in order: then it takes effect.
+sigset_t ending_signals() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, signal);
+    return set;
+}
+void hold_ending_signals(bool held) {
+    const sigset_t set = ending_signals();
+    ::sigprocmask(held ? SIG_BLOCK : SIG_UNBLOCK, &set, nullptr);
+}
+bool asked_to_end() {
+    sigset_t pending;
+    ::sigpending(&pending);
+    return ::sigismember(&pending, SIGINT) == 1 || ::sigismember(&pending, SIGTERM) == 1 ||
+           ::sigismember(&pending, SIGHUP) == 1;
 }
 
 volatile sig_atomic_t kept_board = 0;
@@ -326,6 +347,7 @@ host::Result<void> keep(const BoardOptions& options, BoardRecord record, const R
     std::string answer = read_all(pipe[0], 1);
     if (answer == "+") {
         keeper_forwards_to(board);
+        hold_ending_signals(false);
         ready(record);
     } else {
         answer += read_all(pipe[0], SIZE_MAX);
@@ -364,6 +386,7 @@ host::Result<BoardRecord> bring_up(const BoardOptions& options) {
     BoardOptions absolute = options;
     std::error_code error;
     if (!options.root.empty()) absolute.root = fs::absolute(options.root, error);
+    hold_ending_signals(true);
     TRY_ASSIGN(Claim claimed, claim(absolute));
     int pipe[2];
     if (::pipe2(pipe, O_CLOEXEC) != 0) return errno_failure("cannot make a pipe");
@@ -392,6 +415,12 @@ host::Result<BoardRecord> bring_up(const BoardOptions& options) {
     ::close(claimed.lock);
     ::waitpid(child, nullptr, 0);
     const std::string answer = read_all(pipe[0], SIZE_MAX);
+    if (asked_to_end()) {
+        const auto gone = take_down(look_up(absolute.name));
+        hold_ending_signals(false);  // ends us, as a shell expects of it
+        TRY(gone);
+    }
+    hold_ending_signals(false);
     if (answer == "+") return look_up(absolute.name);
     if (answer.empty())
         return host::failure(ErrorCode::Internal, "the board's process ended before it was up; see {}",
@@ -406,6 +435,7 @@ host::Result<void> run_in_foreground(const BoardOptions& options,
     BoardOptions absolute = options;
     std::error_code error;
     if (!options.root.empty()) absolute.root = fs::absolute(options.root, error);
+    hold_ending_signals(true);
     TRY_ASSIGN(Claim claimed, claim(absolute));
     int pipe[2];
     if (::pipe2(pipe, O_CLOEXEC) != 0) return errno_failure("cannot make a pipe");
@@ -429,6 +459,7 @@ host::Result<void> run_in_foreground(const BoardOptions& options,
     ::close(pipe[1]);
     ::close(claimed.lock);
     keeper_forwards_to(child);
+    hold_ending_signals(false);
     const std::string why = read_all(pipe[0], SIZE_MAX);
     int status = 0;
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {

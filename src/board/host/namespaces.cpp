@@ -181,6 +181,13 @@ host::Result<void> show_board(const BoardPlaces& places, const std::string& name
     TRY(bind(places.sys / "firmware", "/sys/firmware"));
     const fs::path parameter = "module/firmware_class/parameters/path";
     if (fs::exists("/sys" / parameter, error)) TRY(bind(places.sys / parameter, "/sys" / parameter));
+    // What the boot loader gave the kernel; containers, with a /proc of their own, see the machine's.
+    if (const auto bootargs = host::read_text(places.sys / "firmware/devicetree/base/chosen/bootargs", 1 << 12)) {
+        const fs::path file = fs::path(kCorner) / "cmdline";
+        TRY(host::write_text(file, std::string(bootargs->c_str()) + "\n"));
+        ::chmod(file.c_str(), 0444);
+        TRY(bind(file, "/proc/cmdline"));
+    }
     // With a version 2 tree beside version 1, crun refuses to work; without it, it takes the tree for version 1.
     if (is_mount_point("/sys/fs/cgroup/unified")) ::umount2("/sys/fs/cgroup/unified", MNT_DETACH);
     TRY(set_propagation("/", MS_SHARED));

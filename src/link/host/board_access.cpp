@@ -55,8 +55,10 @@ class DirectAccess final : public BoardAccess {
         auto failed = board_failure(error == ENOENT ? BoardFault::MemoryMissing : BoardFault::MemoryDenied,
                                     "cannot open {}: {}", path.string(), std::strerror(error));
         failed.error().error.hint =
-            error == ENOENT ? "in a container: is /dev bound (-v /dev:/dev)? on the board: CONFIG_DEVMEM=y"
-                            : "it wants root with CAP_SYS_RAWIO: run as root, in a container with --privileged";
+            error == ENOENT
+                ? "in a container: is /dev bound (-v /dev:/dev)? on the board: CONFIG_DEVMEM=y"
+                : "it wants root with CAP_SYS_RAWIO: run as root, in a container with --privileged. If it is "
+                  "so already: add iomem=relaxed to the kernel's command line (cat /proc/cmdline)";
         return failed;
     }
 

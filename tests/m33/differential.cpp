@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ using talpa::board::cpu::Stop;
 constexpr unsigned kSequenceLength = 12;
 constexpr unsigned kStatesPerSequence = 96;
 constexpr unsigned kSequencesPerBatch = 512;
+constexpr unsigned kBatchesPerOracle = 4;
 constexpr std::uint32_t kFirstCode = kCode + 0x2000;  // room for branches backwards
 // Branches land on permanently undefined instructions, where Unicorn stops: pieces lie apart by more than they can
 // jump.
@@ -122,7 +124,7 @@ class Run {
           our_data_(kDataSize),
           their_data_(kDataSize),
           ours_(code_, our_data_, arguments.translate),
-          oracle_(code_, their_data_) {}
+          oracle_(std::make_unique<Oracle>(code_, their_data_)) {}
 
     bool group(std::string_view name) {
         random_.seed(arguments_.seed * 1000003 + std::hash<std::string_view>{}(name) % 1000003);
@@ -174,7 +176,10 @@ class Run {
             placed.push_back(std::move(p));
         }
         ours_.forget_code();
-        oracle_.forget_code();
+        // Unicorn 2.0.1 loses memory whenever its code changes, and after some ten million instructions it faults in
+        // its own bookkeeping (page_collection_lock): it is made anew before that.
+        if (++batches_ % kBatchesPerOracle == 0) oracle_ = std::make_unique<Oracle>(code_, their_data_);
+        oracle_->forget_code();
         for (unsigned n = 0; n < kStatesPerSequence; n++)
             for (const Placed& p : placed) {
                 if (!compare(name, p)) return false;
@@ -193,7 +198,7 @@ class Run {
         const std::uint32_t our_pc = ours_.run(p.begin, p.instructions + (p.sequence.branches ? 0 : 1), a, our_error);
         // A short branch back into its own sequence would go on there on the other machine.
         if (p.sequence.branches && our_pc >= p.begin && our_pc < p.end) return true;
-        const std::uint32_t their_pc = oracle_.run(p.begin, p.sequence.branches ? 0 : p.end, b, their_error);
+        const std::uint32_t their_pc = oracle_->run(p.begin, p.sequence.branches ? 0 : p.end, b, their_error);
         if (p.sequence.branches && Oracle::stopped_at_undefined(their_error)) their_error.clear();
         a.apsr &= comparable_flags(name);
         b.apsr &= comparable_flags(name);
@@ -231,7 +236,8 @@ class Run {
     std::vector<std::uint8_t> our_data_;
     std::vector<std::uint8_t> their_data_;
     Ours ours_;
-    Oracle oracle_;
+    std::unique_ptr<Oracle> oracle_;
+    std::uint64_t batches_ = 0;
 };
 
 /// The evidence table of docs/board-cpu.md.

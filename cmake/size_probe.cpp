@@ -1,5 +1,5 @@
-// What reader, executor, Ethos-U delegate, quantize and dequantize cost on the M33: an ELF that calls the whole interface once
-// and is linked without what is not reached. Never run; its size is printed by the build and held by
+// What reader, executor, Ethos-U delegate, quantize and dequantize cost on the M33: an ELF that calls the whole
+// interface once and is linked without what is not reached. Never run; its size is printed by the build and held by
 // tests/firmware_size_test.py.
 #include "base/core/error.h"
 #include "runtime/method.h"
@@ -14,7 +14,9 @@ npu::Device* volatile probe_device;
 
 namespace {
 
-std::span<std::uint8_t> memory() { return {reinterpret_cast<std::uint8_t*>(probe_address), probe_size}; }
+std::span<std::uint8_t> memory() {
+    return {reinterpret_cast<std::uint8_t*>(probe_address), probe_size};
+}
 
 Result<void> run_everything() {
     TRY_ASSIGN(const pte::Program program, pte::Program::open(memory()));

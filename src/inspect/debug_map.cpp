@@ -212,8 +212,8 @@ std::string debug_map_xml(const DebugMap& map) {
         fmt::format("<?xml version='1.0' encoding='UTF-8'?>\n<debug source=\"{}\">\n", attribute(map.model));
     begin(out, "source", R"("id","operator","kernel_w","kernel_h","ofm_w","ofm_h","ofm_d","ext_key")");
     for (const DebugMap::Operator& o : map.source)
-        out += fmt::format("{},{},{},{},{},{},{},{}\n", o.id, in_quotes(o.name), o.kernel_width, o.kernel_height, o.width,
-                           o.height, o.depth, o.key);
+        out += fmt::format("{},{},{},{},{},{},{},{}\n", o.id, in_quotes(o.name), o.kernel_width, o.kernel_height,
+                           o.width, o.height, o.depth, o.key);
     end(out);
     begin(out, "optimised", R"("id","source_id","operator","kernel_w","kernel_h","ofm_w","ofm_h","ofm_d")");
     for (const DebugMap::Operator& o : map.optimised)
@@ -231,9 +231,9 @@ std::string debug_map_xml(const DebugMap& map) {
           R"("id","source_id","optimised_id","operator","name","staging_usage","op_cycles","npu_cycles","mac_count",)"
           R"("Sram_ac","Dram_ac")");
     for (const DebugMap::Performance& p : map.performance)
-        out +=
-            fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", p.scheduled, p.source, p.optimised, in_quotes(p.kind),
-                        in_quotes(p.name), p.staging_bytes, p.cycles, p.npu_cycles, p.macs, p.sram_cycles, p.dram_cycles);
+        out += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", p.scheduled, p.source, p.optimised, in_quotes(p.kind),
+                           in_quotes(p.name), p.staging_bytes, p.cycles, p.npu_cycles, p.macs, p.sram_cycles,
+                           p.dram_cycles);
     end(out);
     return out + "</debug>\n";
 }

@@ -36,7 +36,7 @@ class Observer {
 struct LoadOptions {
     OperatorTable operators;
     npu::Device* device = nullptr;                  ///< null: delegates are checked and measured, but cannot run
-    pte::DataFiles data_files;      ///< for external tensors and external delegate blocks
+    pte::DataFiles data_files;                      ///< for external tensors and external delegate blocks
     std::uint64_t instruction_budget = 10'000'000;  ///< a run, as upstream since 1.3
     Observer* observer = nullptr;
 };

@@ -30,8 +30,8 @@ class NpuPort final : public npu::RegisterBus {
     void* context_;
 };
 
-/// Options for this chip: non-secure, unprivileged accesses, which the board's firewall lets pass; every region in DRAM;
-/// the time limit is the caller's.
+/// Options for this chip: non-secure, unprivileged accesses, which the board's firewall lets pass; every region in
+/// DRAM; the time limit is the caller's.
 [[nodiscard]] npu::DriverOptions npu_options();
 
 }  // namespace talpa::firmware

@@ -94,8 +94,8 @@ Result<void> remove_container(const Settings& settings, const std::string& id, F
         // Nothing says what it was, so nothing of it can run: only its name is in the way.
         const std::string folder = settings.state_folder(id);
         struct stat info;
-        if (forced && !is_elsewhere(settings, folder) && ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() &&
-            FileLock::take(folder + "/" + std::string(kLockFileName), kDeleteLockMs))
+        if (forced && !is_elsewhere(settings, folder) && ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
+            info.st_uid == ::geteuid() && FileLock::take(folder + "/" + std::string(kLockFileName), kDeleteLockMs))
             remove_remnants(folder);
         return std::unexpected(std::move(known.error()));
     }

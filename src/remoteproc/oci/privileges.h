@@ -8,8 +8,8 @@ namespace talpa::remoteproc {
 /// Returns whether the second is in force.
 bool drop_capabilities();
 
-/// That and a filter of system calls. Best effort: a kernel without seccomp, or a user without the right, leaves the process as it was. Returns whether
-/// the filter is in place.
+/// That and a filter of system calls. Best effort: a kernel without seccomp, or a user without the right, leaves the
+/// process as it was. Returns whether the filter is in place.
 bool drop_privileges();
 
 /// Gives back the program's own pages that what was just done needed: what is used again comes from the page cache. A

@@ -76,7 +76,8 @@ TEST_F(System, AProcessorIsFoundByNameCompatibleOrDevice) {
     both.compatible = "vendor,dsp";
     EXPECT_EQ(node(both), "remoteproc1");
     both.device = "remoteproc0";
-    EXPECT_THAT(node(both), HasSubstr("remote processor dsp, compatible with vendor,dsp, at remoteproc0 does not exist"));
+    EXPECT_THAT(node(both),
+                HasSubstr("remote processor dsp, compatible with vendor,dsp, at remoteproc0 does not exist"));
     EXPECT_THAT(node(by_name("a\nb")), HasSubstr("remote processor a\\x0ab does not exist"));
 }
 

@@ -73,8 +73,8 @@ int run_topo(int argc, const char* const* argv) {
     try {
         const auto invocation = parse_command_line(argc, argv);
         if (!invocation)
-            return fail_with(
-                {host::Error(ErrorCode::InvalidArgument, invocation.error(), usage_hint(argc, argv)), host::kExitUsage});
+            return fail_with({host::Error(ErrorCode::InvalidArgument, invocation.error(), usage_hint(argc, argv)),
+                              host::kExitUsage});
         if (invocation->answer) {
             print(*invocation->answer);
             return written(host::kExitSuccess);

@@ -74,7 +74,8 @@ host::Result<Configured> configure_file(const std::filesystem::path& path, const
     const auto x_topo = read_x_topo(*root, file);
     if (!x_topo) return std::unexpected(host::Error(x_topo.error()).with_context("failed to decode project"));
     if (x_topo->parameters.empty() && !words.empty())
-        warn(fmt::format("the project has no parameters; ignored: {}", printable(joined(words, " "), LineEnds::Replace)));
+        warn(fmt::format("the project has no parameters; ignored: {}",
+                         printable(joined(words, " "), LineEnds::Replace)));
     if (x_topo->deprecated_args) warn("x-topo.args is deprecated; use x-topo.parameters instead");
     TRY_ASSIGN(Configured done, [&]() -> host::Result<Configured> {
         TRY_ASSIGN(Values values, resolve_values(*root, *x_topo, words, at_terminal() ? terminal_prompt() : Prompt{}));
@@ -83,8 +84,7 @@ host::Result<Configured> configure_file(const std::filesystem::path& path, const
     if (interrupted()) return std::unexpected(interruption());
     if (done.values.empty()) return done;
     for (const auto& [name, value] : done.values)
-        if (!is_utf8(value))
-            return host::failure(ErrorCode::InvalidArgument, "the value of {} is not UTF-8", name);
+        if (!is_utf8(value)) return host::failure(ErrorCode::InvalidArgument, "the value of {} is not UTF-8", name);
     if (root->find("services") == nullptr) {
         info("the project has no services; nothing to configure");
         return done;

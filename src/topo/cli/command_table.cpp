@@ -64,7 +64,8 @@ constexpr FlagRow kDeploy[] = {
 };
 constexpr FlagRow kPs[] = {kTarget, kFile, {"-a,--all", None, "", "Show stopped containers too"}, kConnect, kEngine};
 constexpr FlagRow kStop[] = {kTarget, kFile, kConnect, kEngine};
-constexpr FlagRow kDown[] = {kTarget, kFile, {"--volumes", None, "", "Remove the project's volumes too"}, kConnect, kEngine};
+constexpr FlagRow kDown[] = {
+    kTarget, kFile, {"--volumes", None, "", "Remove the project's volumes too"}, kConnect, kEngine};
 // -f follows here, as users of docker expect.
 constexpr FlagRow kLogs[] = {
     kTarget,
@@ -74,7 +75,8 @@ constexpr FlagRow kLogs[] = {
     kConnect,
     kEngine,
 };
-constexpr FlagRow kStatus[] = {kTarget, kFile, {"-w,--watch", None, "", "Refresh every two seconds"}, kConnect, kEngine};
+constexpr FlagRow kStatus[] = {
+    kTarget, kFile, {"-w,--watch", None, "", "Refresh every two seconds"}, kConnect, kEngine};
 constexpr FlagRow kRollback[] = {kTarget, kFile, kConnect, kEngine};
 constexpr FlagRow kPrune[] = {kTarget, kFile, kYes, kConnect, kEngine};
 constexpr FlagRow kInstall[] = {
@@ -87,7 +89,8 @@ constexpr FlagRow kSetupKeys[] = {
 constexpr FlagRow kUpgrade[] = {{"--timeout", Duration, "DURATION", "Time limit; 0 = none (default 0)"}};
 constexpr FlagRow kDoctor[] = {kTarget, kTimeout, {"--fix", None, "", "Apply the fixes, after asking for each"}, kYes};
 constexpr FlagRow kLint[] = {kFile};
-constexpr FlagRow kNew[] = {{"--template", Words, "web-firmware|web|npu-classifier", "What to start from (default web-firmware)"}};
+constexpr FlagRow kNew[] = {
+    {"--template", Words, "web-firmware|web|npu-classifier", "What to start from (default web-firmware)"}};
 constexpr FlagRow kMan[] = {{"--markdown", None, "", "Print the reference of all commands as Markdown"}};
 constexpr FlagRow kCompletion[] = {{"--no-descriptions", None, "", "Without descriptions"}};
 

@@ -27,7 +27,8 @@ bool may_start_a_board(const Invocation& invocation) {
 
 host::Result<void> board_is_up(const std::string& name) {
     std::error_code ignored;
-    const std::filesystem::path beside = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "talpa";
+    const std::filesystem::path beside =
+        std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "talpa";
     const std::string talpa = std::filesystem::exists(beside, ignored) ? beside.string() : "talpa";
     TRY_ASSIGN(const Outcome answer,
                capture({.argv = {talpa, "board", "ssh-config", "--name", name}, .timeout = Milliseconds(20'000)}));

@@ -43,12 +43,14 @@ host::Result<Reached> reached(const Target& target, const std::vector<Container>
         r.ipv4 = "127.0.0.1";
         return r;
     }
-    Command command = target.shell("ip -4 -o addr show scope global 2>/dev/null | sed -n 's/.* inet \\([0-9.]*\\).*/\\1/p'; "
-                                   "hostname -I 2>/dev/null | tr ' ' '\\n'");
+    Command command = target.shell(
+        "ip -4 -o addr show scope global 2>/dev/null | sed -n 's/.* inet \\([0-9.]*\\).*/\\1/p'; "
+        "hostname -I 2>/dev/null | tr ' ' '\\n'");
     command.timeout = Milliseconds(10'000);
     TRY_ASSIGN(const Outcome outcome, capture(command));
     for (const std::string& line : lines_of(outcome.out)) {
-        const bool address = line.find('.') != std::string::npos && line.find_first_not_of("0123456789.") == std::string::npos;
+        const bool address =
+            line.find('.') != std::string::npos && line.find_first_not_of("0123456789.") == std::string::npos;
         if (address && r.ipv4.empty() && line.size() <= 15) r.ipv4 = line;
     }
     return r;
@@ -230,9 +232,11 @@ Done run_logs(const Invocation& invocation) {
     std::vector<std::string> words = {"logs"};
     if (follow) words.emplace_back("--follow");
     if (const auto tail = invocation.value("--tail")) {
-        const bool number = !tail->empty() && tail->size() <= 9 && tail->find_first_not_of("0123456789") == std::string::npos;
+        const bool number =
+            !tail->empty() && tail->size() <= 9 && tail->find_first_not_of("0123456789") == std::string::npos;
         if (!number && *tail != "all")
-            return wrong_usage(fmt::format("invalid argument \"{}\" for \"--tail\" flag: a number of lines, or all", *tail));
+            return wrong_usage(
+                fmt::format("invalid argument \"{}\" for \"--tail\" flag: a number of lines, or all", *tail));
         words.insert(words.end(), {"--tail", *tail});
     }
     std::optional<host::Error> trouble;

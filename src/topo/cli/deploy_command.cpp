@@ -47,7 +47,8 @@ std::expected<std::filesystem::path, Failure> compose_file(const Invocation& inv
 namespace {
 
 std::expected<ComposeUse, Failure> compose_flag(const Invocation& invocation) {
-    const std::string text = invocation.given("--compose") ? invocation.text("--compose") : lower(environment("TOPO_COMPOSE"));
+    const std::string text =
+        invocation.given("--compose") ? invocation.text("--compose") : lower(environment("TOPO_COMPOSE"));
     if (text.empty() || text == "auto") return ComposeUse::Auto;
     if (text == "always") return ComposeUse::Always;
     if (text == "never") return ComposeUse::Never;

@@ -170,10 +170,11 @@ std::string plan_plain(const DeployPlan& plan) {
 }
 
 std::string plan_json(const DeployPlan& plan) {
-    Json document = {
-        {"project", plan.project.name}, {"appliedBy", applied_by(plan.method)}, {"why", plan.method.why},
-        {"findings", Json::array()},    {"build", plan.build},                  {"pull", plan.pull},
-        {"images", Json::array()},      {"containers", Json::array()},          {"orphans", Json::array()}};
+    Json document = {{"project", plan.project.name}, {"appliedBy", applied_by(plan.method)},
+                     {"why", plan.method.why},       {"findings", Json::array()},
+                     {"build", plan.build},          {"pull", plan.pull},
+                     {"images", Json::array()},      {"containers", Json::array()},
+                     {"orphans", Json::array()}};
     for (const PreflightFinding& f : plan.findings)
         document["findings"].push_back(
             {{"code", f.code}, {"severity", f.error ? "error" : "warning"}, {"message", f.message}, {"fix", f.fix}});

@@ -68,7 +68,8 @@ bool takes_next(std::string_view word) {
         return row.value != ValueKind::None && (word == row.long_name() || word == short_name(row));
     };
     if (std::ranges::any_of(global_flags(), matches)) return true;
-    return std::ranges::any_of(command_table(), [&](const CommandRow& row) { return std::ranges::any_of(row.flags, matches); });
+    return std::ranges::any_of(command_table(),
+                               [&](const CommandRow& row) { return std::ranges::any_of(row.flags, matches); });
 }
 
 // The index of the command's word; 0 if there is none.

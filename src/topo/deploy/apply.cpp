@@ -15,13 +15,17 @@ constexpr Milliseconds kStart(120'000);
 constexpr std::string_view kAside = "topo-old-";
 
 std::string advice_for(const std::string& said) {
-    if (said.find("address already in use") != std::string::npos || said.find("port is already allocated") != std::string::npos)
+    if (said.find("address already in use") != std::string::npos ||
+        said.find("port is already allocated") != std::string::npos)
         return "another program has that port: stop it, or publish another port";
     if (said.find("setrlimit") != std::string::npos || said.find("rlimit") != std::string::npos)
-        return "the engine may not raise limits here: set default_ulimits in /etc/containers/containers.conf of the target";
-    if (said.find("hybrid mode") != std::string::npos) return "crun cannot run on a hybrid cgroup tree: unmount /sys/fs/cgroup/unified of the target, or use runc";
+        return "the engine may not raise limits here: set default_ulimits in /etc/containers/containers.conf of the "
+               "target";
+    if (said.find("hybrid mode") != std::string::npos)
+        return "crun cannot run on a hybrid cgroup tree: unmount /sys/fs/cgroup/unified of the target, or use runc";
     if (said.find("unknown runtime") != std::string::npos || said.find("Unknown runtime") != std::string::npos)
-        return "register it with the engine: dockerd --add-runtime io.containerd.remoteproc.v1=/usr/local/bin/remoteproc-runtime";
+        return "register it with the engine: dockerd --add-runtime "
+               "io.containerd.remoteproc.v1=/usr/local/bin/remoteproc-runtime";
     if (said.find("No space left") != std::string::npos) return "the target's disk is full: topo prune";
     return {};
 }
@@ -33,7 +37,8 @@ bool name_is_taken(const std::string& said) {
 
 class Applying {
   public:
-    Applying(const Engine& engine, const ApplyOptions& options, const ApplyEvents& events) : engine_(engine), options_(options), events_(events) {}
+    Applying(const Engine& engine, const ApplyOptions& options, const ApplyEvents& events)
+        : engine_(engine), options_(options), events_(events) {}
 
     host::Result<void> run(const ApplyPlan& plan) {
         auto result = steps(plan);
@@ -57,7 +62,9 @@ class Applying {
             for (const Dependency& dependency : step.desired.depends_on)
                 for (const Step& other : plan.steps)
                     if (other.act != Act::Remove && other.desired.service == dependency.service)
-                        TRY(host::with_context(wait_for_dependency(engine_, other.desired.name, dependency, other.desired.healthcheck, options_.wait), fmt::format("starting {}", step.desired.name)));
+                        TRY(host::with_context(wait_for_dependency(engine_, other.desired.name, dependency,
+                                                                   other.desired.healthcheck, options_.wait),
+                                               fmt::format("starting {}", step.desired.name)));
             TRY(one(step));
             watched.push_back(step.desired);
             watched.back().settled = step.act == Act::Keep;
@@ -69,7 +76,8 @@ class Applying {
         if (resource.external) {
             TRY_ASSIGN(const bool there, engine_.exists(resource.kind, resource.name));
             if (there) return {};
-            return host::failure(ErrorCode::NotFound, "the {} {} is declared external and is not on the target", resource.kind, resource.name);
+            return host::failure(ErrorCode::NotFound, "the {} {} is declared external and is not on the target",
+                                 resource.kind, resource.name);
         }
         TRY_ASSIGN(const bool made, engine_.make_unless_there(resource.kind, resource.name, resource.words));
         if (!made) return {};
@@ -119,10 +127,11 @@ class Applying {
         if (!ran.ok()) {
             const std::string said = printable(trimmed(ran.err), LineEnds::Replace);
             if (name_is_taken(said)) made_.pop_back();
-            return std::unexpected(host::Error(ErrorCode::AccessFailed,
-                                               ran.timed_out ? fmt::format("starting {} did not end within {} s", d.name, kStart.count() / 1000)
-                                                             : fmt::format("starting {} failed (exit status {}): {}", d.name, ran.status, said),
-                                               advice_for(said)));
+            return std::unexpected(host::Error(
+                ErrorCode::AccessFailed,
+                ran.timed_out ? fmt::format("starting {} did not end within {} s", d.name, kStart.count() / 1000)
+                              : fmt::format("starting {} failed (exit status {}): {}", d.name, ran.status, said),
+                advice_for(said)));
         }
         return started(step);
     }
@@ -135,7 +144,8 @@ class Applying {
 
     // All is well: what was kept aside may go.
     host::Result<void> finish() {
-        for (const Container& old : aside_) (void)engine_.run({"rm", "--force", old.id}, kStart, Engine::Check::Nothing);
+        for (const Container& old : aside_)
+            (void)engine_.run({"rm", "--force", old.id}, kStart, Engine::Check::Nothing);
         return {};
     }
 
@@ -145,7 +155,8 @@ class Applying {
         std::vector<std::string> trouble, restored;
         for (auto name = made_.rbegin(); name != made_.rend(); ++name) {
             const auto removed = engine_.run({"rm", "--force", *name}, kStart, Engine::Check::Nothing);
-            if ((!removed || !removed->ok()) && !gone(*name)) trouble.push_back(fmt::format("{} (new) is still there", *name));
+            if ((!removed || !removed->ok()) && !gone(*name))
+                trouble.push_back(fmt::format("{} (new) is still there", *name));
         }
         for (const Container& old : aside_) {
             const auto renamed = engine_.run({"rename", old.id, old.name}, kStart, Engine::Check::Nothing);
@@ -159,7 +170,9 @@ class Applying {
                 restored.push_back(old.name);
                 events_(old.name, "Restored");
             } else {
-                trouble.push_back(fmt::format("{} (old) {}", old.name, named ? "did not start again" : "is still called " + std::string(kAside) + old.name));
+                trouble.push_back(
+                    fmt::format("{} (old) {}", old.name,
+                                named ? "did not start again" : "is still called " + std::string(kAside) + old.name));
             }
         }
         // A volume may hold data by now; a network that was made for this and is empty again is of no use.
@@ -167,9 +180,15 @@ class Applying {
             const auto removed = engine_.run({"network", "rm", name}, kStart, Engine::Check::Nothing);
             if (!removed || !removed->ok()) trouble.push_back(fmt::format("the network {} (new) is still there", name));
         }
-        if (!restored.empty()) error.message += fmt::format("; the old containers run again: {}", joined(restored, ", "));
-        if (restored.empty() && trouble.empty() && !made_.empty()) error.message += fmt::format("; what had been started was removed: {}", joined(made_, ", "));
-        if (!trouble.empty()) error.message += fmt::format("; NOT undone on {}: {}", engine_.target().is_local() ? "this machine" : engine_.target().destination().uri(), joined(trouble, ", "));
+        if (!restored.empty())
+            error.message += fmt::format("; the old containers run again: {}", joined(restored, ", "));
+        if (restored.empty() && trouble.empty() && !made_.empty())
+            error.message += fmt::format("; what had been started was removed: {}", joined(made_, ", "));
+        if (!trouble.empty())
+            error.message +=
+                fmt::format("; NOT undone on {}: {}",
+                            engine_.target().is_local() ? "this machine" : engine_.target().destination().uri(),
+                            joined(trouble, ", "));
         return error;
     }
 
@@ -204,21 +223,25 @@ std::string_view name_of(Act act) {
     return "keep";
 }
 
-ApplyPlan plan_apply(std::vector<Desired> desired, const std::vector<Container>& existing, std::vector<Resource> resources, const ApplyOptions& options) {
+ApplyPlan plan_apply(std::vector<Desired> desired, const std::vector<Container>& existing,
+                     std::vector<Resource> resources, const ApplyOptions& options) {
     ApplyPlan plan;
     plan.resources = std::move(resources);
     std::set<std::string> services, taken;
     for (const Desired& d : desired) services.insert(d.service);
     for (Desired& d : desired) {
         Step step;
-        const auto found = std::find_if(existing.begin(), existing.end(), [&](const Container& c) { return !c.oneoff && (c.name == d.name || (c.service == d.service && c.number == d.number)); });
+        const auto found = std::find_if(existing.begin(), existing.end(), [&](const Container& c) {
+            return !c.oneoff && (c.name == d.name || (c.service == d.service && c.number == d.number));
+        });
         if (found == existing.end()) {
             step.act = Act::Create;
         } else {
             step.existing = *found;
             taken.insert(found->id);
             const bool changed = found->hash != d.hash || (!found->image_id.empty() && found->image_id != d.image_id);
-            const bool replace = options.recreate == Recreate::Always || (options.recreate == Recreate::Changed && changed);
+            const bool replace =
+                options.recreate == Recreate::Always || (options.recreate == Recreate::Changed && changed);
             step.act = replace ? Act::Replace : found->state == "running" ? Act::Keep : Act::Start;
         }
         step.desired = std::move(d);
@@ -238,21 +261,25 @@ ApplyPlan plan_apply(std::vector<Desired> desired, const std::vector<Container>&
     return plan;
 }
 
-host::Result<void> apply(const Engine& engine, const ApplyPlan& plan, const ApplyOptions& options, const ApplyEvents& events) {
+host::Result<void> apply(const Engine& engine, const ApplyPlan& plan, const ApplyOptions& options,
+                         const ApplyEvents& events) {
     return Applying(engine, options, events).run(plan);
 }
 
-host::Result<void> stop_containers(const Engine& engine, const std::vector<Container>& containers, const ApplyEvents& events) {
+host::Result<void> stop_containers(const Engine& engine, const std::vector<Container>& containers,
+                                   const ApplyEvents& events) {
     std::vector<std::string> words = {"stop"}, names;
     for (const Container& c : containers)
-        if (c.state == "running" || c.state == "restarting" || c.state == "paused") words.push_back(c.id), names.push_back(c.name);
+        if (c.state == "running" || c.state == "restarting" || c.state == "paused")
+            words.push_back(c.id), names.push_back(c.name);
     if (names.empty()) return {};
     TRY(engine.run(words, kStart));
     for (const std::string& name : names) events(name, "Stopped");
     return {};
 }
 
-host::Result<void> remove_containers(const Engine& engine, const std::vector<Container>& containers, const ApplyEvents& events) {
+host::Result<void> remove_containers(const Engine& engine, const std::vector<Container>& containers,
+                                     const ApplyEvents& events) {
     if (containers.empty()) return {};
     TRY(stop_containers(engine, containers, events));
     std::vector<std::string> words = {"rm", "--force"};

@@ -1,6 +1,6 @@
-// Brings the containers of a target to what is desired, without Compose: what has not changed stays, what has is replaced,
-// with the old one kept aside until the new ones are known to be good. Whatever goes wrong, nothing half-deployed stays
-// without being named.
+// Brings the containers of a target to what is desired, without Compose: what has not changed stays, what has is
+// replaced, with the old one kept aside until the new ones are known to be good. Whatever goes wrong, nothing
+// half-deployed stays without being named.
 #pragma once
 
 #include <functional>
@@ -35,17 +35,21 @@ struct ApplyOptions {
     bool roll_back = true;
 };
 
-[[nodiscard]] ApplyPlan plan_apply(std::vector<Desired> desired, const std::vector<Container>& existing, std::vector<Resource> resources, const ApplyOptions& options);
+[[nodiscard]] ApplyPlan plan_apply(std::vector<Desired> desired, const std::vector<Container>& existing,
+                                   std::vector<Resource> resources, const ApplyOptions& options);
 
 /// What happens to which container: "Created", "Started", "Recreated", "Running", "Healthy", "Removed", "Restored".
 using ApplyEvents = std::function<void(const std::string& container, std::string_view what)>;
 
 /// Carries it out, waits until all are healthy, and then removes what was kept aside; otherwise puts the old containers
 /// back. The error says what happened and what is running now.
-[[nodiscard]] host::Result<void> apply(const Engine& engine, const ApplyPlan& plan, const ApplyOptions& options, const ApplyEvents& events);
+[[nodiscard]] host::Result<void> apply(const Engine& engine, const ApplyPlan& plan, const ApplyOptions& options,
+                                       const ApplyEvents& events);
 
 /// Stops or starts in dependency order (as the containers' services stand in `order`).
-[[nodiscard]] host::Result<void> stop_containers(const Engine& engine, const std::vector<Container>& containers, const ApplyEvents& events);
-[[nodiscard]] host::Result<void> remove_containers(const Engine& engine, const std::vector<Container>& containers, const ApplyEvents& events);
+[[nodiscard]] host::Result<void> stop_containers(const Engine& engine, const std::vector<Container>& containers,
+                                                 const ApplyEvents& events);
+[[nodiscard]] host::Result<void> remove_containers(const Engine& engine, const std::vector<Container>& containers,
+                                                   const ApplyEvents& events);
 
 }  // namespace talpa::topo

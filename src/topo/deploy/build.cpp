@@ -56,10 +56,9 @@ host::Result<void> build_one(const Project& project, const Service& service, con
     if (!builder.contexts)
         for (const auto& [context, source] : build.additional_contexts) {
             if (!source.starts_with("service:"))
-                return host::failure(
-                    ErrorCode::NotSupported,
-                    "service \"{}\": the build context \"{}\" needs buildx and Docker 23 or newer",
-                    service.name, context);
+                return host::failure(ErrorCode::NotSupported,
+                                     "service \"{}\": the build context \"{}\" needs buildx and Docker 23 or newer",
+                                     service.name, context);
             TRY(host.tag(image_reference(project, *project.find(source.substr(8)), builder.kind), context));
             lent.push_back(context);
         }
@@ -210,9 +209,8 @@ host::Result<std::map<std::string, Image>> find_images(const Project& project, c
     for (std::size_t i = 0; i < names.size() && all.size() != names.size(); ++i) {
         TRY_ASSIGN(const std::vector<Image> found, host.images({names[i]}));
         if (!found.empty()) continue;
-        const auto user = std::find_if(project.services.begin(), project.services.end(), [&](const Service& service) {
-            return project.image_of(service) == names[i];
-        });
+        const auto user = std::find_if(project.services.begin(), project.services.end(),
+                                       [&](const Service& service) { return project.image_of(service) == names[i]; });
         return host::failure(ErrorCode::NotFound, "the image {} of service \"{}\" is not there after the build",
                              names[i], user->name);
     }

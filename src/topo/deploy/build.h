@@ -1,4 +1,5 @@
-// Builds a project's images on this machine through the engine's command line, with or without buildx, offline if need be.
+// Builds a project's images on this machine through the engine's command line, with or without buildx, offline if need
+// be.
 #pragma once
 
 #include <map>
@@ -23,7 +24,8 @@ struct Builder {
 [[nodiscard]] std::string build_platform(const Service& service, const EngineInfo& target);
 
 /// The words behind the engine's name. `dockerfile_inline` is where an inline Dockerfile was written to, or empty.
-[[nodiscard]] std::vector<std::string> build_words(const Project& project, const Service& service, const Builder& builder, const std::string& platform,
+[[nodiscard]] std::vector<std::string> build_words(const Project& project, const Service& service,
+                                                   const Builder& builder, const std::string& platform,
                                                    const std::string& dockerfile_inline);
 
 /// Services with `build`, those first whose images others copy from. A cycle of service: contexts is an error.
@@ -36,6 +38,7 @@ struct Builder {
 
 /// Builds or finds every image; by service. Engine output passes through on standard output.
 /// Errors: a build failed, an image is neither here nor to be had, an image has another architecture than asked for.
-[[nodiscard]] host::Result<std::map<std::string, Image>> make_images(const Project& project, const Engine& host, const EngineInfo& target);
+[[nodiscard]] host::Result<std::map<std::string, Image>> make_images(const Project& project, const Engine& host,
+                                                                     const EngineInfo& target);
 
 }  // namespace talpa::topo

@@ -6,11 +6,11 @@
 
 #include <fstream>
 
-#include "base/host/sha256.h"
 #include "base/host/json.h"
+#include "base/host/sha256.h"
 #include "topo/deploy/apply.h"
-#include "topo/deploy/docker_create.h"
 #include "topo/deploy/build.h"
+#include "topo/deploy/docker_create.h"
 #include "topo/deploy/image_archive.h"
 #include "topo/deploy/preflight.h"
 #include "topo/deploy/record.h"
@@ -130,14 +130,17 @@ TEST_F(Deploy, DockerGetsHealthChecksThatAreListsThroughItsApi) {
             {"n": {"Aliases": ["a", "0123456789ab"], "Gateway": "1.2.3.4"}}}}])",
         desired[0].healthcheck->test);
     ASSERT_TRUE(body);
-    EXPECT_EQ(host::Json::parse(*body), host::Json::parse(R"({"Image": "x", "Healthcheck": {"Test": ["CMD", "/c", "a b"],
+    EXPECT_EQ(host::Json::parse(*body),
+              host::Json::parse(R"({"Image": "x", "Healthcheck": {"Test": ["CMD", "/c", "a b"],
         "Interval": 5}, "HostConfig": {"Binds": ["v:/v"]}, "NetworkingConfig": {"EndpointsConfig": {"n": {"Aliases": ["a"]}}}})"));
     for (const char* bad : {"", "[]", "{}", "[1]", R"([{"Config": 1, "HostConfig": {}}])", R"([{"Config": {}}])"})
         EXPECT_FALSE(create_body(bad, {"CMD", "x"})) << bad;
     EXPECT_TRUE(parse_create_answer("HTTP/1.1 201 Created\r\nA: b\r\n\r\n{\"Id\":\"1\"}"));
-    EXPECT_THAT(parse_create_answer("HTTP/1.1 409 Conflict\r\n\r\n2a\r\n{\"message\":\"in use\"}\r\n0\r\n").error().message,
-                HasSubstr("(status 409): in use"));
-    for (const char* bad : {"", "HTTP/1.1", "HTTP/1.1 ", "cannot connect"}) EXPECT_FALSE(parse_create_answer(bad)) << bad;
+    EXPECT_THAT(
+        parse_create_answer("HTTP/1.1 409 Conflict\r\n\r\n2a\r\n{\"message\":\"in use\"}\r\n0\r\n").error().message,
+        HasSubstr("(status 409): in use"));
+    for (const char* bad : {"", "HTTP/1.1", "HTTP/1.1 ", "cannot connect"})
+        EXPECT_FALSE(parse_create_answer(bad)) << bad;
 }
 
 TEST_F(Deploy, FirmwareWithoutARuntimeIsRefused) {

@@ -1,5 +1,5 @@
-// From a project to containers: what each must be called, which labels it carries and with which words the engine makes it.
-// Names and labels are those of Compose (topo spec, section 8), so that either tool can take over.
+// From a project to containers: what each must be called, which labels it carries and with which words the engine makes
+// it. Names and labels are those of Compose (topo spec, section 8), so that either tool can take over.
 #pragma once
 
 #include <map>
@@ -17,8 +17,8 @@ struct Desired {
     std::string image, image_id;  ///< the name that is started, and what it must be
     std::string hash;
     bool firmware = false;
-    std::vector<std::string> words;  ///< behind the engine's name: "run", "-d", …
-    std::size_t image_at = 0;        ///< which of them is the image
+    std::vector<std::string> words;                    ///< behind the engine's name: "run", "-d", …
+    std::size_t image_at = 0;                          ///< which of them is the image
     std::vector<std::vector<std::string>> afterwards;  ///< "network", "connect", … once it exists
     std::vector<Dependency> depends_on;
     std::optional<Healthcheck> healthcheck;
@@ -33,8 +33,11 @@ struct TargetFacts {
     std::string remoteproc_runtime;  ///< its path on the target; empty if it is not installed
 };
 
-/// In an order in which every container comes after those it depends on. `images`: by service, as they are on the target.
-[[nodiscard]] host::Result<std::vector<Desired>> desired_containers(const Project& project, const std::map<std::string, Image>& images, const TargetFacts& facts);
+/// In an order in which every container comes after those it depends on. `images`: by service, as they are on the
+/// target.
+[[nodiscard]] host::Result<std::vector<Desired>> desired_containers(const Project& project,
+                                                                    const std::map<std::string, Image>& images,
+                                                                    const TargetFacts& facts);
 
 /// Services in the order of their depends_on (cycles were refused while loading).
 [[nodiscard]] std::vector<const Service*> in_start_order(const Project& project);

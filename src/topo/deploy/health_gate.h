@@ -11,8 +11,11 @@ namespace talpa::topo {
 inline constexpr Milliseconds kSettleTime{1500};
 
 /// Returns when all are good; an error names the container, what it said last and its log's end.
-[[nodiscard]] host::Result<void> wait_until_good(const Engine& engine, const std::vector<Desired>& containers, Milliseconds limit);
+[[nodiscard]] host::Result<void> wait_until_good(const Engine& engine, const std::vector<Desired>& containers,
+                                                 Milliseconds limit);
 /// Until `dependency` is as the condition says.
-[[nodiscard]] host::Result<void> wait_for_dependency(const Engine& engine, const std::string& container, const Dependency& dependency, const std::optional<Healthcheck>& check, Milliseconds limit);
+[[nodiscard]] host::Result<void> wait_for_dependency(const Engine& engine, const std::string& container,
+                                                     const Dependency& dependency,
+                                                     const std::optional<Healthcheck>& check, Milliseconds limit);
 
 }  // namespace talpa::topo

@@ -50,7 +50,10 @@ std::string clean(std::string name) {
 void read_pax(std::string_view text, std::string& path, std::string& link) {
     while (!text.empty()) {
         const std::size_t space = text.find(' ');
-        const std::size_t length = space == std::string_view::npos ? 0 : static_cast<std::size_t>(std::atoll(std::string(text.substr(0, space)).c_str()));
+        const std::size_t length =
+            space == std::string_view::npos
+                ? 0
+                : static_cast<std::size_t>(std::atoll(std::string(text.substr(0, space)).c_str()));
         if (length <= space + 1 || length > text.size()) return;
         const std::string_view record = text.substr(space + 1, length - space - 2);
         if (record.starts_with("path=")) path = record.substr(5);
@@ -66,13 +69,15 @@ std::string followed(const std::string& from, const std::string& link) {
 
 class Archive {
   public:
-    Archive(std::string_view bytes, std::map<std::string, TarEntry> entries) : bytes_(bytes), entries_(std::move(entries)) {}
+    Archive(std::string_view bytes, std::map<std::string, TarEntry> entries)
+        : bytes_(bytes), entries_(std::move(entries)) {}
 
     host::Result<std::string_view> file(const std::string& name, std::uint64_t limit) const {
         std::string at = clean(name);
         for (int hops = 0; hops < 10; ++hops) {
             const auto it = entries_.find(at);
-            if (it == entries_.end()) return host::failure(ErrorCode::InvalidExternalData, "the image archive lacks {}", at);
+            if (it == entries_.end())
+                return host::failure(ErrorCode::InvalidExternalData, "the image archive lacks {}", at);
             if (it->second.link.empty()) {
                 if (it->second.size > limit) return bad(it->second.offset, at + " is too large");
                 return bytes_.substr(it->second.offset, it->second.size);
@@ -113,13 +118,18 @@ host::Result<std::map<std::string, TarEntry>> index_tar(std::string_view archive
             read_pax(body, long_name, long_link);
         } else if (type != 'g') {
             std::string name = text_field(header.substr(0, 100));
-            if (const std::string prefix = text_field(header.substr(345, 155)); header.substr(257, 5) == "ustar" && !prefix.empty()) name = prefix + "/" + name;
+            if (const std::string prefix = text_field(header.substr(345, 155));
+                header.substr(257, 5) == "ustar" && !prefix.empty())
+                name = prefix + "/" + name;
             if (!long_name.empty()) name = long_name;
             TarEntry entry{.offset = data, .size = *size, .link = {}};
             if (type == '1' || type == '2') {
                 entry.link = long_link.empty() ? text_field(header.substr(157, 100)) : long_link;
                 // A hard link names its target from the root of the archive.
-                if (type == '1') entry.link = std::filesystem::path(entry.link).lexically_relative(std::filesystem::path(name).parent_path()).string();
+                if (type == '1')
+                    entry.link = std::filesystem::path(entry.link)
+                                     .lexically_relative(std::filesystem::path(name).parent_path())
+                                     .string();
             }
             if (type != '5') entries[clean(name)] = std::move(entry);
             long_name.clear();
@@ -139,21 +149,26 @@ host::Result<std::vector<ArchivedImage>> read_image_archive(std::string_view byt
     if (manifest.is_discarded() || !manifest.is_array()) return bad(0, "its manifest.json is no list");
     std::vector<ArchivedImage> images;
     for (const Json& one : manifest) {
-        if (!one.is_object() || !one.contains("Config") || !one.contains("Layers") || !one["Layers"].is_array()) return bad(0, "its manifest.json lacks Config or Layers");
+        if (!one.is_object() || !one.contains("Config") || !one.contains("Layers") || !one["Layers"].is_array())
+            return bad(0, "its manifest.json lacks Config or Layers");
         ArchivedImage image;
         TRY_ASSIGN(const std::string_view config, archive.file(text_of(one["Config"]), kMaxText));
         image.config = config;
         if (one.contains("RepoTags"))
             for (const Json& name : one["RepoTags"]) image.names.push_back(text_of(name));
         const Json parsed = Json::parse(config, nullptr, false);
-        if (parsed.is_discarded() || !parsed.is_object() || !parsed.contains("rootfs") || !parsed["rootfs"].is_object() || !parsed["rootfs"].contains("diff_ids"))
+        if (parsed.is_discarded() || !parsed.is_object() || !parsed.contains("rootfs") ||
+            !parsed["rootfs"].is_object() || !parsed["rootfs"].contains("diff_ids"))
             return bad(0, "a config without rootfs.diff_ids");
         const Json& diff_ids = parsed["rootfs"]["diff_ids"];
-        if (!diff_ids.is_array() || diff_ids.size() != one["Layers"].size()) return bad(0, "the manifest and the config differ in their layers");
+        if (!diff_ids.is_array() || diff_ids.size() != one["Layers"].size())
+            return bad(0, "the manifest and the config differ in their layers");
         for (std::size_t i = 0; i < diff_ids.size(); ++i) {
             TRY_ASSIGN(const std::string_view layer, archive.file(text_of(one["Layers"][i]), UINT64_MAX));
             const std::string id = text_of(diff_ids[i]);
-            if (!id.starts_with("sha256:") || id.size() != 71 || id.find_first_not_of("0123456789abcdef", 7) != std::string::npos) return bad(0, "a layer without a SHA-256");
+            if (!id.starts_with("sha256:") || id.size() != 71 ||
+                id.find_first_not_of("0123456789abcdef", 7) != std::string::npos)
+                return bad(0, "a layer without a SHA-256");
             image.layers.push_back({.diff_id = id, .bytes = layer});
         }
         images.push_back(std::move(image));
@@ -163,7 +178,9 @@ host::Result<std::vector<ArchivedImage>> read_image_archive(std::string_view byt
 
 void TarWriter::add(const std::string& name, std::string_view bytes) {
     std::string header(kBlock, '\0');
-    const auto put = [&](std::size_t at, const std::string& text) { std::memcpy(header.data() + at, text.data(), text.size()); };
+    const auto put = [&](std::size_t at, const std::string& text) {
+        std::memcpy(header.data() + at, text.data(), text.size());
+    };
     put(0, name.substr(0, 99));
     put(100, "0000644");
     put(108, "0000000");

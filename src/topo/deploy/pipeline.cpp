@@ -68,9 +68,9 @@ host::Result<std::vector<PreflightFinding>> taken_names(const Project& project, 
     std::vector<PreflightFinding> findings;
     if (names.empty()) return findings;
     const std::string label = fmt::format("{{{{.Name}}}}|{{{{index .Config.Labels \"{}\"}}}}", kLabelProject);
-    Command command = engine.target().shell(
-        fmt::format("{} inspect --type container --format {} {} 2>/dev/null; true", name_of(engine.kind()),
-                    shell_quoted(label), shell_quoted(names)));
+    Command command =
+        engine.target().shell(fmt::format("{} inspect --type container --format {} {} 2>/dev/null; true",
+                                          name_of(engine.kind()), shell_quoted(label), shell_quoted(names)));
     command.timeout = kProbe;
     TRY_ASSIGN(const Outcome outcome, capture(command));
     for (const std::string& line : lines_of(outcome.out)) {
@@ -159,11 +159,11 @@ host::Result<void> send(const DeployOptions& options, const Prepared& prepared, 
     if (registry && plan.send.empty()) events.stage("Transfer images");  // else its stages have their own names
     const auto progress = [&](const TransferProgress& p) { events.transfer(p); };
     if (prepared.state.knows_free && plan.bytes / 1024 > prepared.state.free_kb)
-        return std::unexpected(host::Error(ErrorCode::OutOfResources,
-                                           fmt::format("the images need {}, the target has {} left",
-                                                       human_bytes(plan.bytes),
-                                                       human_bytes(prepared.state.free_kb * 1024)),
-                                           "topo prune --target " + shell_quoted(target.destination().uri())));
+        return std::unexpected(
+            host::Error(ErrorCode::OutOfResources,
+                        fmt::format("the images need {}, the target has {} left", human_bytes(plan.bytes),
+                                    human_bytes(prepared.state.free_kb * 1024)),
+                        "topo prune --target " + shell_quoted(target.destination().uri())));
     switch (options.sending) {
         case Sending::Layers:
             TRY(send_images(plan, host, prepared.engine, progress));
@@ -190,8 +190,8 @@ std::string what_is_there(const Engine& engine, const std::string& project) {
 }
 
 // The containers of a record, in place of what is there.
-host::Result<void> restore(const Engine& engine, const std::string& project, Record record,
-                           const ApplyOptions& options, DeployEvents& events) {
+host::Result<void> restore(const Engine& engine, const std::string& project, Record record, const ApplyOptions& options,
+                           DeployEvents& events) {
     for (Desired& d : record.containers) d.words[d.image_at] = d.image_id;  // the name means a newer image by now
     TRY_ASSIGN(const std::vector<Container> existing, engine.containers(project));
     const ApplyPlan plan = plan_apply(record.containers, existing, {}, options);
@@ -212,9 +212,9 @@ host::Result<void> start_by_plugin(const ComposePlugin& plugin, const Project& p
         for (Desired& d : desired)
             for (const Container& c : now)
                 if (c.name == d.name)
-                    d.settled = std::any_of(prepared.existing.begin(), prepared.existing.end(), [&](const Container& old) {
-                        return old.id == c.id && old.state == "running";
-                    });
+                    d.settled =
+                        std::any_of(prepared.existing.begin(), prepared.existing.end(),
+                                    [&](const Container& old) { return old.id == c.id && old.state == "running"; });
         done = wait_until_good(engine, desired, options.wait);
         if (done) return {};
     }
@@ -273,8 +273,7 @@ host::Result<DeployPlan> plan_deploy(const DeployOptions& options, const Target&
     plan.findings = prepared.findings;
     const Target here(Destination{.user = {}, .host = "localhost", .port = {}});
     TRY_ASSIGN(const Engine host, engine_of(here, {}));
-    TRY_ASSIGN(plan.method,
-               find_method(options.compose, host, prepared.engine, prepared.facts.info, plan.project));
+    TRY_ASSIGN(plan.method, find_method(options.compose, host, prepared.engine, prepared.facts.info, plan.project));
     TRY(check_keys(plan.project, plan.method));
     std::map<std::string, Image> images;
     for (const Service& service : plan.project.services) {
@@ -288,8 +287,8 @@ host::Result<DeployPlan> plan_deploy(const DeployOptions& options, const Target&
     }
     if (!target.is_local()) {
         TRY_ASSIGN(const std::vector<Image> there, prepared.engine.all_images());
-        plan.transfer = plan_transfer(images_to_send(plan.project, images, prepared.engine.kind()),
-                                      prepared.engine.kind(), there);
+        plan.transfer =
+            plan_transfer(images_to_send(plan.project, images, prepared.engine.kind()), prepared.engine.kind(), there);
     }
     for (const Service& service : plan.project.services)
         images.try_emplace(service.name);  // not built yet: will differ
@@ -305,8 +304,8 @@ host::Result<Project> deploy(const DeployOptions& options, const Target& target,
     events.stage("Check target");
     // This machine is asked while the target is.
     const Target here(Destination{.user = {}, .host = "localhost", .port = {}});
-    auto host_asked = std::async(target.is_local() ? std::launch::deferred : std::launch::async,
-                                 [&] { return engine_of(here, {}); });
+    auto host_asked =
+        std::async(target.is_local() ? std::launch::deferred : std::launch::async, [&] { return engine_of(here, {}); });
     TRY_ASSIGN(const Prepared prepared, prepare(project, options, target));
     TRY(all_clear(prepared.findings));
     TRY_ASSIGN(const Engine host, target.is_local() ? host::Result<Engine>(prepared.engine) : host_asked.get());

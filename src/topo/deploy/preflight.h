@@ -1,5 +1,5 @@
-// Everything that would make a deployment fail late, asked before anything is built: all findings at once, each with the
-// command that mends it.
+// Everything that would make a deployment fail late, asked before anything is built: all findings at once, each with
+// the command that mends it.
 #pragma once
 
 #include <string>
@@ -36,7 +36,9 @@ struct TargetState {
 
 /// `existing`: the project's containers; `others`: those of other projects, which may hold what this one wants (only
 /// asked for when something is taken, see is_taken).
-[[nodiscard]] std::vector<PreflightFinding> judge(const Project& project, const TargetState& state, const TargetFacts& facts, const std::vector<Container>& existing, const Destination& destination,
+[[nodiscard]] std::vector<PreflightFinding> judge(const Project& project, const TargetState& state,
+                                                  const TargetFacts& facts, const std::vector<Container>& existing,
+                                                  const Destination& destination,
                                                   const std::vector<Container>& others = {});
 /// Is it a port or a remote processor that somebody else has?
 [[nodiscard]] bool is_taken(const PreflightFinding& finding);

@@ -36,11 +36,15 @@ std::vector<std::string> texts_of(const Json& list) {
 }
 
 Json json_of(const Desired& d) {
-    Json one = {{"service", d.service}, {"name", d.name},   {"number", d.number},     {"image", d.image},
-                {"imageId", d.image_id}, {"hash", d.hash}, {"firmware", d.firmware}, {"imageAt", d.image_at}, {"words", d.words}};
+    Json one = {{"service", d.service},   {"name", d.name},        {"number", d.number},
+                {"image", d.image},       {"imageId", d.image_id}, {"hash", d.hash},
+                {"firmware", d.firmware}, {"imageAt", d.image_at}, {"words", d.words}};
     one["afterwards"] = d.afterwards;
     for (const Port& port : d.ports)
-        one["ports"].push_back({{"hostIp", port.host_ip}, {"published", port.published}, {"target", port.target}, {"protocol", port.protocol}});
+        one["ports"].push_back({{"hostIp", port.host_ip},
+                                {"published", port.published},
+                                {"target", port.target},
+                                {"protocol", port.protocol}});
     if (d.healthcheck) one["healthcheck"] = {{"disabled", d.healthcheck->disabled}, {"test", d.healthcheck->test}};
     return one;
 }
@@ -62,14 +66,18 @@ std::optional<Desired> desired_of(const Json& one) {
     if (one.contains("ports") && one["ports"].is_array())
         for (const Json& port : one["ports"])
             if (port.is_object())
-                d.ports.push_back({.host_ip = text_of(port, "hostIp"), .published = static_cast<std::uint16_t>(number_of(port, "published")),
-                                   .target = static_cast<std::uint16_t>(number_of(port, "target")), .protocol = text_of(port, "protocol"), .mark = {}});
+                d.ports.push_back({.host_ip = text_of(port, "hostIp"),
+                                   .published = static_cast<std::uint16_t>(number_of(port, "published")),
+                                   .target = static_cast<std::uint16_t>(number_of(port, "target")),
+                                   .protocol = text_of(port, "protocol"),
+                                   .mark = {}});
     if (one.contains("healthcheck") && one["healthcheck"].is_object()) {
         d.healthcheck.emplace();
         if (one["healthcheck"].contains("test")) d.healthcheck->test = texts_of(one["healthcheck"]["test"]);
         d.healthcheck->disabled = one["healthcheck"].contains("disabled") && one["healthcheck"]["disabled"] == true;
     }
-    if (d.name.empty() || d.image_id.empty() || at <= 0 || static_cast<std::size_t>(at) >= d.words.size()) return std::nullopt;
+    if (d.name.empty() || d.image_id.empty() || at <= 0 || static_cast<std::size_t>(at) >= d.words.size())
+        return std::nullopt;
     d.image_at = static_cast<std::size_t>(at);
     return d;
 }
@@ -78,7 +86,8 @@ std::string now() {
     const std::time_t t = std::time(nullptr);
     std::tm utc{};
     ::gmtime_r(&t, &utc);
-    return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
+    return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
+                       utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
 std::string same_part(const Record& record) {
@@ -97,25 +106,33 @@ std::string record_json(const Record& record) {
 
 host::Result<Record> parse_record(const std::string& text) {
     const Json document = Json::parse(text, nullptr, false);
-    if (document.is_discarded() || !document.is_object() || number_of(document, "version") != 1 || !document.contains("containers") || !document["containers"].is_array())
+    if (document.is_discarded() || !document.is_object() || number_of(document, "version") != 1 ||
+        !document.contains("containers") || !document["containers"].is_array())
         return host::failure(ErrorCode::InvalidExternalData, "the target's record of the deployment is damaged");
     Record record;
     record.time = text_of(document, "time");
     for (const Json& one : document["containers"]) {
         auto d = desired_of(one);
-        if (!d) return host::failure(ErrorCode::InvalidExternalData, "the target's record of the deployment is damaged: container {}", record.containers.size());
+        if (!d)
+            return host::failure(ErrorCode::InvalidExternalData,
+                                 "the target's record of the deployment is damaged: container {}",
+                                 record.containers.size());
         record.containers.push_back(std::move(*d));
     }
     return record;
 }
 
 host::Result<Records> read_records(const Target& target, const std::string& project) {
-    Command command = target.shell(folder_line(project) + "for f in current previous; do echo \"=== $f\"; cat \"$d/$f.json\" 2>/dev/null; echo; done");
+    Command command =
+        target.shell(folder_line(project) +
+                     "for f in current previous; do echo \"=== $f\"; cat \"$d/$f.json\" 2>/dev/null; echo; done");
     command.timeout = kQuestion;
     TRY_ASSIGN(const Outcome outcome, capture(command));
     Records records;
     const std::size_t second = outcome.out.find("\n=== previous\n");
-    if (!outcome.out.starts_with("=== current\n") || second == std::string::npos) return host::failure(ErrorCode::AccessFailed, "the target's records cannot be read: {}", printable(trimmed(outcome.err), LineEnds::Replace));
+    if (!outcome.out.starts_with("=== current\n") || second == std::string::npos)
+        return host::failure(ErrorCode::AccessFailed, "the target's records cannot be read: {}",
+                             printable(trimmed(outcome.err), LineEnds::Replace));
     const std::string current = outcome.out.substr(12, second - 12), previous = outcome.out.substr(second + 14);
     if (!trimmed(current).empty()) {
         TRY_ASSIGN(records.current, parse_record(current));
@@ -126,22 +143,28 @@ host::Result<Records> read_records(const Target& target, const std::string& proj
     return records;
 }
 
-host::Result<void> write_record(const Target& target, const std::string& project, const Record& record, const host::Result<Records>& old) {
+host::Result<void> write_record(const Target& target, const std::string& project, const Record& record,
+                                const host::Result<Records>& old) {
     Record stamped = record;
     stamped.time = now();
     const bool same = old && old->current && same_part(*old->current) == same_part(stamped);
     if (same) return {};  // its time stays that of the deployment that made these containers
     const char* keep = "if [ -f \"$d/current.json\" ]; then mv \"$d/current.json\" \"$d/previous.json\"; fi && ";
-    Command command = target.shell(folder_line(project) + "umask 077; mkdir -p \"$d\" && cat > \"$d/new.json\" && " + keep + "mv \"$d/new.json\" \"$d/current.json\"");
+    Command command = target.shell(folder_line(project) + "umask 077; mkdir -p \"$d\" && cat > \"$d/new.json\" && " +
+                                   keep + "mv \"$d/new.json\" \"$d/current.json\"");
     command.timeout = kQuestion;
     command.input = record_json(stamped);
     TRY_ASSIGN(const Outcome outcome, capture(command));
-    if (!outcome.ok()) return host::failure(ErrorCode::AccessFailed, "the deployment could not be recorded on the target: {}", printable(trimmed(outcome.err), LineEnds::Replace));
+    if (!outcome.ok())
+        return host::failure(ErrorCode::AccessFailed, "the deployment could not be recorded on the target: {}",
+                             printable(trimmed(outcome.err), LineEnds::Replace));
     return {};
 }
 
 host::Result<void> remove_records(const Target& target, const std::string& project) {
-    Command command = target.shell(folder_line(project) + "rm -f \"$d/current.json\" \"$d/previous.json\" \"$d/new.json\"; rmdir \"$d\" 2>/dev/null; true");
+    Command command =
+        target.shell(folder_line(project) +
+                     "rm -f \"$d/current.json\" \"$d/previous.json\" \"$d/new.json\"; rmdir \"$d\" 2>/dev/null; true");
     command.timeout = kQuestion;
     TRY(capture(command));
     return {};

@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "base/host/json.h"
+#include "base/host/sha256.h"
 #include "topo/deploy/image_archive.h"
 #include "topo/deploy/upload.h"
-#include "base/host/sha256.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -26,7 +26,8 @@ class WorkFolder {
         sweep();
         std::string name = (std::filesystem::temp_directory_path() / "topo-images-XXXXXX").string();
         if (::mkdtemp(name.data()) == nullptr)
-            return host::failure(ErrorCode::AccessFailed, "cannot make a folder in {} (TMPDIR chooses another)", std::filesystem::temp_directory_path().string());
+            return host::failure(ErrorCode::AccessFailed, "cannot make a folder in {} (TMPDIR chooses another)",
+                                 std::filesystem::temp_directory_path().string());
         return WorkFolder(name);
     }
     WorkFolder(WorkFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
@@ -46,7 +47,8 @@ class WorkFolder {
     static void sweep() {
         std::error_code error, ignored;
         const auto now = std::filesystem::file_time_type::clock::now();
-        for (std::filesystem::directory_iterator it(std::filesystem::temp_directory_path(), error), end; !error && it != end; it.increment(error)) {
+        for (std::filesystem::directory_iterator it(std::filesystem::temp_directory_path(), error), end;
+             !error && it != end; it.increment(error)) {
             struct stat info{};
             const std::filesystem::path& path = it->path();
             if (!path.filename().string().starts_with("topo-images-") || ::lstat(path.c_str(), &info) != 0) continue;
@@ -79,15 +81,19 @@ Json descriptor(const char* type, const std::string& digest, std::size_t size) {
 // The folder N/ of an OCI layout for Podman: its blobs are those of the staging folder.
 void add_oci(TarWriter& tar, const std::string& folder, const ArchivedImage& image) {
     const std::string config_digest = "sha256:" + host::sha256_hex(image.config);
-    Json manifest = {{"schemaVersion", 2},
-                     {"mediaType", "application/vnd.oci.image.manifest.v1+json"},
-                     {"config", descriptor("application/vnd.oci.image.config.v1+json", config_digest, image.config.size())},
-                     {"layers", Json::array()}};
+    Json manifest = {
+        {"schemaVersion", 2},
+        {"mediaType", "application/vnd.oci.image.manifest.v1+json"},
+        {"config", descriptor("application/vnd.oci.image.config.v1+json", config_digest, image.config.size())},
+        {"layers", Json::array()}};
     for (const ArchivedLayer& layer : image.layers)
-        manifest["layers"].push_back(descriptor("application/vnd.oci.image.layer.v1.tar", layer.diff_id, layer.bytes.size()));
+        manifest["layers"].push_back(
+            descriptor("application/vnd.oci.image.layer.v1.tar", layer.diff_id, layer.bytes.size()));
     const std::string text = manifest.dump();
     const std::string digest = "sha256:" + host::sha256_hex(text);
-    const Json index = {{"schemaVersion", 2}, {"manifests", Json::array({descriptor("application/vnd.oci.image.manifest.v1+json", digest, text.size())})}};
+    const Json index = {
+        {"schemaVersion", 2},
+        {"manifests", Json::array({descriptor("application/vnd.oci.image.manifest.v1+json", digest, text.size())})}};
     tar.add("blobs/sha256/" + hex(config_digest), image.config);
     tar.add("blobs/sha256/" + hex(digest), text);
     tar.add(folder + "/index.json", index.dump());
@@ -111,20 +117,26 @@ std::string with_tag(const std::string& name) {
 }
 
 // On the target, in the staging folder: makes images of what has arrived.
-std::string load_script(const Engine& target, const TransferPlan& plan, const std::vector<const ArchivedImage*>& images) {
+std::string load_script(const Engine& target, const TransferPlan& plan,
+                        const std::vector<const ArchivedImage*>& images) {
     const std::string engine(name_of(target.kind()));
     std::string script = "set -e\ncd \"$STAGING\"\ntar -xf -\n";
     for (std::size_t i = 0; i < images.size(); ++i) {
         const std::string folder = fmt::format("i{}", i);
         const std::string name = shell_quoted(with_tag(plan.send[i].target_name));
         if (target.kind() == EngineKind::Podman) {
-            script += fmt::format("rm -f {0}/blobs; ln -s ../blobs {0}/blobs\nid=$({1} pull -q oci:{0})\n{1} untag \"$id\"\n{1} tag \"$id\" {2}\n", folder, engine, name);
+            script += fmt::format(
+                "rm -f {0}/blobs; ln -s ../blobs {0}/blobs\nid=$({1} pull -q oci:{0})\n{1} untag \"$id\"\n{1} tag "
+                "\"$id\" {2}\n",
+                folder, engine, name);
         } else {
             std::set<std::string> done;
             for (std::size_t k = 0; k < images[i]->layers.size(); ++k) {
                 const std::string digest = hex(images[i]->layers[k].diff_id);
                 if (!done.insert(digest).second) continue;
-                script += fmt::format("if [ -f blobs/sha256/{0} ]; then mkdir -p {1}/{0}; ln -f blobs/sha256/{0} {1}/{0}/layer.tar; fi\n", digest, folder);
+                script += fmt::format(
+                    "if [ -f blobs/sha256/{0} ]; then mkdir -p {1}/{0}; ln -f blobs/sha256/{0} {1}/{0}/layer.tar; fi\n",
+                    digest, folder);
             }
             script += fmt::format("tar -cf - -C {} . | {} load -q\n", folder, engine);
         }
@@ -135,10 +147,13 @@ std::string load_script(const Engine& target, const TransferPlan& plan, const st
 
 }  // namespace
 
-bool layer_is_missing(EngineKind target, const TransferPlan& plan, const std::vector<std::string>& chain, std::size_t index) {
-    if (target == EngineKind::Podman) return std::find(plan.layers_there.begin(), plan.layers_there.end(), chain[index]) == plan.layers_there.end();
+bool layer_is_missing(EngineKind target, const TransferPlan& plan, const std::vector<std::string>& chain,
+                      std::size_t index) {
+    if (target == EngineKind::Podman)
+        return std::find(plan.layers_there.begin(), plan.layers_there.end(), chain[index]) == plan.layers_there.end();
     return std::none_of(plan.chains_there.begin(), plan.chains_there.end(), [&](const std::vector<std::string>& there) {
-        return there.size() > index && std::equal(chain.begin(), chain.begin() + static_cast<std::ptrdiff_t>(index) + 1, there.begin());
+        return there.size() > index &&
+               std::equal(chain.begin(), chain.begin() + static_cast<std::ptrdiff_t>(index) + 1, there.begin());
     });
 }
 
@@ -151,7 +166,8 @@ TransferPlan plan_transfer(const std::vector<ImageToSend>& images, EngineKind ta
     std::set<std::string> names, missing;
     for (const ImageToSend& one : images) {
         if (!names.insert(one.target_name).second) continue;
-        const auto found = std::find_if(there.begin(), there.end(), [&](const Image& image) { return image.id == one.image.id; });
+        const auto found =
+            std::find_if(there.begin(), there.end(), [&](const Image& image) { return image.id == one.image.id; });
         if (found == there.end()) {
             plan.send.push_back(one);
             bool all = true;
@@ -163,14 +179,16 @@ TransferPlan plan_transfer(const std::vector<ImageToSend>& images, EngineKind ta
             if (all) plan.bytes += one.image.size_bytes;
             continue;
         }
-        const bool named = std::any_of(found->names.begin(), found->names.end(), [&](const std::string& name) { return name == with_tag(one.target_name); });
+        const bool named = std::any_of(found->names.begin(), found->names.end(),
+                                       [&](const std::string& name) { return name == with_tag(one.target_name); });
         (named ? plan.present : plan.only_tag).push_back(one);
     }
     plan.missing_layers.assign(missing.begin(), missing.end());
     return plan;
 }
 
-host::Result<void> send_images(const TransferPlan& plan, const Engine& host, const Engine& target, const std::function<void(const TransferProgress&)>& progress) {
+host::Result<void> send_images(const TransferPlan& plan, const Engine& host, const Engine& target,
+                               const std::function<void(const TransferProgress&)>& progress) {
     for (const ImageToSend& one : plan.only_tag) TRY(target.tag(one.image.id, with_tag(one.target_name)));
     if (plan.send.empty()) return {};
     TRY_ASSIGN(const WorkFolder folder, WorkFolder::make());
@@ -183,8 +201,12 @@ host::Result<void> send_images(const TransferPlan& plan, const Engine& host, con
     // The archive may hold them in another order.
     std::vector<const ArchivedImage*> images;
     for (const ImageToSend& one : plan.send) {
-        const auto found = std::find_if(archived.begin(), archived.end(), [&](const ArchivedImage& image) { return host::sha256_hex(image.config) == one.image.id; });
-        if (found == archived.end()) return host::failure(ErrorCode::InvalidExternalData, "{} save did not write the image {}", name_of(host.kind()), one.host_name);
+        const auto found = std::find_if(archived.begin(), archived.end(), [&](const ArchivedImage& image) {
+            return host::sha256_hex(image.config) == one.image.id;
+        });
+        if (found == archived.end())
+            return host::failure(ErrorCode::InvalidExternalData, "{} save did not write the image {}",
+                                 name_of(host.kind()), one.host_name);
         images.push_back(&*found);
     }
     std::vector<Blob> blobs;
@@ -196,7 +218,8 @@ host::Result<void> send_images(const TransferPlan& plan, const Engine& host, con
             if (layer_is_missing(target.kind(), plan, chain, i) && chosen.insert(chain[i]).second)
                 blobs.push_back({.digest = hex(chain[i]), .bytes = image->layers[i].bytes});
     }
-    std::stable_sort(blobs.begin(), blobs.end(), [](const Blob& a, const Blob& b) { return a.bytes.size() > b.bytes.size(); });
+    std::stable_sort(blobs.begin(), blobs.end(),
+                     [](const Blob& a, const Blob& b) { return a.bytes.size() > b.bytes.size(); });
     TRY_ASSIGN(const Staging staging, Staging::open(target.target(), blobs));
     TRY(host::with_context(staging.upload(blobs, progress), "sending layers"));
 
@@ -208,27 +231,32 @@ host::Result<void> send_images(const TransferPlan& plan, const Engine& host, con
         else
             add_docker(tar, name, *images[i], with_tag(plan.send[i].target_name));
     }
-    return host::with_context(staging.run(load_script(target, plan, images), tar.finish()), "loading the images on the target");
+    return host::with_context(staging.run(load_script(target, plan, images), tar.finish()),
+                              "loading the images on the target");
 }
 
-host::Result<void> pipe_images(const TransferPlan& plan, const Engine& host, const Engine& target, const std::function<void(const TransferProgress&)>& progress) {
+host::Result<void> pipe_images(const TransferPlan& plan, const Engine& host, const Engine& target,
+                               const std::function<void(const TransferProgress&)>& progress) {
     for (const ImageToSend& one : plan.only_tag) TRY(target.tag(one.image.id, with_tag(one.target_name)));
     if (plan.send.empty()) return {};
     TransferProgress now;
     for (const ImageToSend& one : plan.send) now.all_total += one.image.size_bytes;
     now.layer = "images";
     const auto started = std::chrono::steady_clock::now();
-    TRY_ASSIGN(const Piped piped, pipe(host.command(save_words(host, plan, "")), target.command({"load", "-q"}), [&](std::uint64_t bytes) {
+    TRY_ASSIGN(const Piped piped,
+               pipe(host.command(save_words(host, plan, "")), target.command({"load", "-q"}), [&](std::uint64_t bytes) {
                    now.done = now.all_done = bytes;
-                   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+                   const double seconds =
+                       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
                    now.bytes_per_second = seconds > 0 ? static_cast<double>(bytes) / seconds : 0;
                    if (progress) progress(now);
                }));
     if (piped.consumer.status != 0)
-        return host::failure(ErrorCode::AccessFailed, "loading the images on the target failed (exit status {}): {}", piped.consumer.status,
-                             printable(trimmed(piped.consumer.err), LineEnds::Replace));
+        return host::failure(ErrorCode::AccessFailed, "loading the images on the target failed (exit status {}): {}",
+                             piped.consumer.status, printable(trimmed(piped.consumer.err), LineEnds::Replace));
     if (piped.producer.status != 0)
-        return host::failure(ErrorCode::AccessFailed, "saving the images failed (exit status {}): {}", piped.producer.status, printable(trimmed(piped.producer.err), LineEnds::Replace));
+        return host::failure(ErrorCode::AccessFailed, "saving the images failed (exit status {}): {}",
+                             piped.producer.status, printable(trimmed(piped.producer.err), LineEnds::Replace));
     for (const ImageToSend& one : plan.send)
         if (one.host_name != one.target_name) TRY(target.tag(one.image.id, with_tag(one.target_name)));
     return {};

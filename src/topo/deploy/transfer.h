@@ -25,12 +25,13 @@ struct TransferPlan {
     /// Layers that go over the wire; an estimate of their bytes is only known for whole images.
     std::vector<std::string> missing_layers;
     std::uint64_t bytes = 0;
-    std::vector<std::string> layers_there;   ///< diff IDs of the target
+    std::vector<std::string> layers_there;               ///< diff IDs of the target
     std::vector<std::vector<std::string>> chains_there;  ///< of the target's images
 };
 
 /// Compares by image ID with what the target has.
-[[nodiscard]] TransferPlan plan_transfer(const std::vector<ImageToSend>& images, EngineKind target, const std::vector<Image>& there);
+[[nodiscard]] TransferPlan plan_transfer(const std::vector<ImageToSend>& images, EngineKind target,
+                                         const std::vector<Image>& there);
 
 struct TransferProgress {
     std::string layer;  ///< short digest
@@ -40,12 +41,15 @@ struct TransferProgress {
 };
 
 /// Sends and names them. Errors say which stage failed; what had arrived stays for the next try.
-[[nodiscard]] host::Result<void> send_images(const TransferPlan& plan, const Engine& host, const Engine& target, const std::function<void(const TransferProgress&)>& progress);
+[[nodiscard]] host::Result<void> send_images(const TransferPlan& plan, const Engine& host, const Engine& target,
+                                             const std::function<void(const TransferProgress&)>& progress);
 
 /// Whole images by `save | load`, for targets that lack what the other way needs.
-[[nodiscard]] host::Result<void> pipe_images(const TransferPlan& plan, const Engine& host, const Engine& target, const std::function<void(const TransferProgress&)>& progress);
+[[nodiscard]] host::Result<void> pipe_images(const TransferPlan& plan, const Engine& host, const Engine& target,
+                                             const std::function<void(const TransferProgress&)>& progress);
 
 /// Must this layer be sent? For Docker a layer counts only with all those below it; Podman takes any that it has.
-[[nodiscard]] bool layer_is_missing(EngineKind target, const TransferPlan& plan, const std::vector<std::string>& chain, std::size_t index);
+[[nodiscard]] bool layer_is_missing(EngineKind target, const TransferPlan& plan, const std::vector<std::string>& chain,
+                                    std::size_t index);
 
 }  // namespace talpa::topo

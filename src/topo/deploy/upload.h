@@ -1,5 +1,5 @@
-// A folder on the target into which blobs are put, each under its digest: resumed where an earlier try ended, verified by
-// the target's own sha256sum before it counts as there.
+// A folder on the target into which blobs are put, each under its digest: resumed where an earlier try ended, verified
+// by the target's own sha256sum before it counts as there.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,14 @@ struct Blob {
 
 class Staging {
   public:
-    /// ${XDG_CACHE_HOME:-$HOME/.cache}/topo/staging of the target, made if need be. What the target must have (sha256sum,
-    /// tar, room) is asked here.
-    /// How much of each blob an earlier try has left there is asked with it: one session.
+    /// ${XDG_CACHE_HOME:-$HOME/.cache}/topo/staging of the target, made if need be. What the target must have
+    /// (sha256sum, tar, room) is asked here. How much of each blob an earlier try has left there is asked with it: one
+    /// session.
     [[nodiscard]] static host::Result<Staging> open(const Target& target, const std::vector<Blob>& blobs);
 
     /// Two at a time over the shared connection, one session each. Errors name the blob and say how much has arrived.
-    [[nodiscard]] host::Result<void> upload(const std::vector<Blob>& blobs, const std::function<void(const TransferProgress&)>& progress) const;
+    [[nodiscard]] host::Result<void> upload(const std::vector<Blob>& blobs,
+                                            const std::function<void(const TransferProgress&)>& progress) const;
 
     /// A script of /bin/sh with $STAGING set and `input` on its standard input.
     [[nodiscard]] host::Result<void> run(const std::string& script, std::string input) const;

@@ -23,9 +23,10 @@ void say_docker_is_stopped(const std::string& where, const std::string& said, co
     static std::set<std::string> told;
     const std::lock_guard lock(mutex);
     if (!told.insert(where).second) return;
-    warn(fmt::format("Docker is installed on {} but does not answer, so Podman is used ({}). To start Docker: {}; to "
-                     "choose: --engine docker or --engine podman",
-                     where, said, start));
+    warn(
+        fmt::format("Docker is installed on {} but does not answer, so Podman is used ({}). To start Docker: {}; to "
+                    "choose: --engine docker or --engine podman",
+                    where, said, start));
 }
 
 }  // namespace
@@ -68,7 +69,8 @@ host::Result<Engine> Engine::find(const Target& target) {
         "f=json; [ $e = podman ] || f='{{{{json .}}}}'; "
         "m=$($e info --format \"$f\" 2>/dev/null </dev/null) && case $m in *'\"ServerErrors\":['*) false;; esac && "
         "{{ echo \"ok $e\"; printf '%s\\n' \"$m\"; exit 0; }}; "
-        "m=$($e info 2>&1 >/dev/null </dev/null) || true; [ $e = docker ] && ({}) >/dev/null && echo 'docker stopped'; echo \"$e: $m\"; done; exit 3",
+        "m=$($e info 2>&1 >/dev/null </dev/null) || true; [ $e = docker ] && ({}) >/dev/null && echo 'docker stopped'; "
+        "echo \"$e: $m\"; done; exit 3",
         kDockerDaemonScript);
     Command command = target.shell(script);
     command.timeout = kQuestion;
@@ -128,8 +130,8 @@ host::Result<EngineInfo> Engine::info() const {
 
 host::Result<std::vector<Container>> Engine::containers(const std::string& project) const {
     const std::string engine(name_of(kind_));
-    const std::string filter =
-        shell_quoted(project.empty() ? fmt::format("label={}", kLabelProject) : fmt::format("label={}={}", kLabelProject, project));
+    const std::string filter = shell_quoted(project.empty() ? fmt::format("label={}", kLabelProject)
+                                                            : fmt::format("label={}={}", kLabelProject, project));
     // One session for both: the states as the engine words them, and everything else.
     const std::string script = fmt::format(
         "all=$({0} ps -a --no-trunc --filter {1} --format '{{{{.ID}}}}|{{{{.Status}}}}') || exit 1\n"
@@ -181,10 +183,12 @@ host::Result<bool> Engine::exists(const char* kind, const std::string& name) con
     return outcome.ok();
 }
 
-host::Result<bool> Engine::make_unless_there(const char* kind, const std::string& name, const std::vector<std::string>& words) const {
+host::Result<bool> Engine::make_unless_there(const char* kind, const std::string& name,
+                                             const std::vector<std::string>& words) const {
     const std::string engine(name_of(kind_));
-    Command command = target_.shell(fmt::format("{0} {1} inspect {2} >/dev/null 2>&1 && exit 0; {0} {3} >/dev/null && echo made",
-                                                engine, kind, shell_quoted(name), shell_quoted(words)));
+    Command command =
+        target_.shell(fmt::format("{0} {1} inspect {2} >/dev/null 2>&1 && exit 0; {0} {3} >/dev/null && echo made",
+                                  engine, kind, shell_quoted(name), shell_quoted(words)));
     command.timeout = 4 * kQuestion;
     TRY_ASSIGN(const Outcome outcome, capture(command));
     if (outcome.ok()) return trimmed(outcome.out) == "made";

@@ -179,8 +179,9 @@ TEST_F(Model, KeysThatNeedThePluginAreNamed) {
 }
 
 TEST_F(Model, NamesThatNoEngineTakesAreRefused) {
-    for (const char* bad : {"\"a b\": {image: i}", "$(reboot): {image: i}", "a/b: {image: i}", "s: {image: i, container_name: a b}",
-                            "s: {image: i, container_name: --rm}", "s: {image: i, container_name: \"\"}"})
+    for (const char* bad :
+         {"\"a b\": {image: i}", "$(reboot): {image: i}", "a/b: {image: i}", "s: {image: i, container_name: a b}",
+          "s: {image: i, container_name: --rm}", "s: {image: i, container_name: \"\"}"})
         EXPECT_FALSE(load(std::string("services: {") + bad + "}\n")) << bad;
     EXPECT_TRUE(load("services: {a.b_c-D9: {image: i, container_name: x.y-z_1}}\n"));
 }
@@ -192,7 +193,9 @@ TEST_F(Model, TheHashFollowsTheMeaning) {
     // What makes the image, and where the project lies, is no part of it.
     const std::string built = load("services: {s: {build: here, environment: [A=1]}}")->services[0].config_hash;
     EXPECT_EQ(load("services: {s: {build: {context: /elsewhere, target: t}, environment: [A=1], depends_on: [o]}, o: "
-                   "{image: i}}")->services[0].config_hash,
+                   "{image: i}}")
+                  ->services[0]
+                  .config_hash,
               built);
 }
 

@@ -74,13 +74,15 @@ TEST(Edit, AliasesGetAPrivateCopy) {
 
 // What else means the old value by its anchor goes on meaning it.
 TEST(Edit, AnAnchorThatOthersUseMovesToTheFirstOfThem) {
-    EXPECT_EQ(edit("services:\n  a:\n    build:\n      args:\n        P: &x old\n        Q: *x\n    container_name: *x\n",
-                   {{"P", "new"}}),
-              "services:\n  a:\n    build:\n      args:\n        P: new\n        Q: &x old\n    container_name: *x\n");
+    EXPECT_EQ(
+        edit("services:\n  a:\n    build:\n      args:\n        P: &x old\n        Q: *x\n    container_name: *x\n",
+             {{"P", "new"}}),
+        "services:\n  a:\n    build:\n      args:\n        P: new\n        Q: &x old\n    container_name: *x\n");
     EXPECT_EQ(edit("services: {a: {build: {args: {P: &x 5}}}, b: {build: {args: {P: *x}}}, c: {scale: *x}}\n",
                    {{"P", "new"}}),
               "services: {a: {build: {args: {P: new}}}, b: {build: {args: {P: new}}}, c: {scale: &x 5}}\n");
-    EXPECT_EQ(edit("services:\n  a:\n    build:\n      args:\n        P: &x |\n          old\n    command: [*x]\n", {{"P", "new"}}),
+    EXPECT_EQ(edit("services:\n  a:\n    build:\n      args:\n        P: &x |\n          old\n    command: [*x]\n",
+                   {{"P", "new"}}),
               "services:\n  a:\n    build:\n      args:\n        P: \"new\"\n    command: [&x \"old\\n\"]\n");
     EXPECT_EQ(edit("services:\n  a:\n    build:\n      args:\n        P: &x a, b\n    command: [*x]\n", {{"P", "new"}}),
               "services:\n  a:\n    build:\n      args:\n        P: new\n    command: [&x \"a, b\"]\n");

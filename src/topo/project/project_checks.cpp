@@ -24,11 +24,11 @@ void check_parameters(const yaml::Node& root, const std::string& file, const XTo
                              parameter.name),
                  fmt::format("add `{}: \"\"` to the build.args of the service that uses it", parameter.name)});
         } else if (parameter.required && std::find(current.begin(), current.end(), "") != current.end()) {
-            findings.push_back({"parameter.missing", Severity::Warning, file, parameter.mark,
-                                fmt::format("parameter {} is required and has no value yet", parameter.name),
-                                fmt::format("topo configure {}{}=VALUE",
-                                            file == "compose.yaml" ? "" : "-f " + shell_quoted(file) + " ",
-                                            parameter.name)});
+            findings.push_back(
+                {"parameter.missing", Severity::Warning, file, parameter.mark,
+                 fmt::format("parameter {} is required and has no value yet", parameter.name),
+                 fmt::format("topo configure {}{}=VALUE",
+                             file == "compose.yaml" ? "" : "-f " + shell_quoted(file) + " ", parameter.name)});
         }
     }
 }

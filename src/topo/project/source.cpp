@@ -20,10 +20,21 @@ bool is_commit(std::string_view ref) {
 // A stranger's repository decides nothing here: no submodules, whatever the user's own settings say, no transport that
 // runs a program, no hooks (of a template folder), no helper that a checkout would start.
 const std::vector<std::string>& git_words() {
-    static const std::vector<std::string> kWords = {
-        "git", "-c", "protocol.ext.allow=never", "-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=false",
-        "-c", "fetch.recurseSubmodules=false", "-c", "core.fsmonitor=false", "-c", "core.protectHFS=true",
-        "-c", "core.protectNTFS=true"};
+    static const std::vector<std::string> kWords = {"git",
+                                                    "-c",
+                                                    "protocol.ext.allow=never",
+                                                    "-c",
+                                                    "core.hooksPath=/dev/null",
+                                                    "-c",
+                                                    "submodule.recurse=false",
+                                                    "-c",
+                                                    "fetch.recurseSubmodules=false",
+                                                    "-c",
+                                                    "core.fsmonitor=false",
+                                                    "-c",
+                                                    "core.protectHFS=true",
+                                                    "-c",
+                                                    "core.protectNTFS=true"};
     return kWords;
 }
 

@@ -82,9 +82,9 @@ host::Result<std::vector<TreeChange>> missing_in_tree(const std::filesystem::pat
         }
         if (old_reg == joined(reg, " ") && no_map && !reusable) continue;
         if (const std::string other = overlapping_region(source, node, region.address, region.size); !other.empty())
-            return std::unexpected(host::Error(
-                ErrorCode::NotSupported, fmt::format("{} of the tree lies where {} must be", other, node),
-                "boot another tree: of an EVK imx93-11x11-evk.dtb, not the one for RPMsg audio"));
+            return std::unexpected(
+                host::Error(ErrorCode::NotSupported, fmt::format("{} of the tree lies where {} must be", other, node),
+                            "boot another tree: of an EVK imx93-11x11-evk.dtb, not the one for RPMsg audio"));
         TreeChange change{.what = std::string("reserve ") + region.name, .words = {}};
         if (!there) change.words.push_back({"-c", "@", node});
         if (region.shared_pool) change.words.push_back({"-t", "s", "@", node, "compatible", "shared-dma-pool"});

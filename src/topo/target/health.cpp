@@ -56,7 +56,8 @@ Check check_engine(const HealthOptions&) {
         const auto ran = capture({.argv = {engine, "info"}, .timeout = Milliseconds(10'000)});
         if (ran && ran->ok()) {
             if (trouble.empty()) return {"Container Engine", Status::Ok, engine, {}};
-            const auto daemon = capture({.argv = {"/bin/sh", "-c", kDockerDaemonScript}, .timeout = Milliseconds(5000)});
+            const auto daemon =
+                capture({.argv = {"/bin/sh", "-c", kDockerDaemonScript}, .timeout = Milliseconds(5000)});
             if (daemon && daemon->ok()) return stopped_docker({.user = {}, .host = "localhost", .port = {}});
             return {"Container Engine", Status::Ok, engine, {}};
         }

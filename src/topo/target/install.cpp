@@ -59,9 +59,11 @@ struct Facts {
 std::string owner_script(const std::string& path) {
     return fmt::format(
         "p={}; [ -n \"$p\" ] || exit 1; r=$(readlink -f \"$p\" 2>/dev/null || echo \"$p\"); for f in \"$p\" \"$r\"; do "
-        "if command -v dpkg-query >/dev/null 2>&1; then o=$(dpkg-query -S \"$f\" 2>/dev/null | head -n 1 | cut -d: -f1) && "
+        "if command -v dpkg-query >/dev/null 2>&1; then o=$(dpkg-query -S \"$f\" 2>/dev/null | head -n 1 | cut -d: "
+        "-f1) && "
         "[ -n \"$o\" ] && {{ echo \"$o\"; exit 0; }}; fi; "
-        "if command -v rpm >/dev/null 2>&1; then rpm -qf --qf '%{{NAME}}\\n' \"$f\" 2>/dev/null && exit 0; fi; done; exit 1",
+        "if command -v rpm >/dev/null 2>&1; then rpm -qf --qf '%{{NAME}}\\n' \"$f\" 2>/dev/null && exit 0; fi; done; "
+        "exit 1",
         path);
 }
 
@@ -127,14 +129,14 @@ host::Result<void> check_owned(const Facts& facts, const std::string& binary, co
     const std::string& package = facts.package.at(binary);
     const auto ours = std::find(path.begin(), path.end(), kLocal), theirs = std::find(path.begin(), path.end(), folder);
     if (ours != path.end() && ours < theirs) {
-        warn(fmt::format("{}/{} belongs to the package {} and stays as it is; {} comes before it on PATH", folder, binary,
-                         printable(package, LineEnds::Replace), kLocal));
+        warn(fmt::format("{}/{} belongs to the package {} and stays as it is; {} comes before it on PATH", folder,
+                         binary, printable(package, LineEnds::Replace), kLocal));
         return {};
     }
     return std::unexpected(
         host::Error(ErrorCode::AccessFailed,
-                    fmt::format("{}/{} belongs to the package {}, and {} does not come before it on PATH", folder, binary,
-                                printable(package, LineEnds::Replace), kLocal),
+                    fmt::format("{}/{} belongs to the package {}, and {} does not come before it on PATH", folder,
+                                binary, printable(package, LineEnds::Replace), kLocal),
                     fmt::format("remove the package on the target (apt-get remove {})", shell_quoted(package))));
 }
 
@@ -271,7 +273,8 @@ host::Result<std::vector<Installed>> install_runtime(const Target& target, const
         // What replaces a good runtime must be a program, and a whole one.
         if (architecture.empty() || elf_is_cut(binary.bytes))
             return host::failure(ErrorCode::InvalidExternalData, "{} of {} is {} ({} bytes)", binary.name,
-                                 archive.string(), architecture.empty() ? "no ELF program" : "cut off", binary.bytes.size());
+                                 archive.string(), architecture.empty() ? "no ELF program" : "cut off",
+                                 binary.bytes.size());
         if (architecture != facts.architecture)
             return host::failure(ErrorCode::NotSupported, "{} of {} is for {}, the target is {}", binary.name,
                                  archive.string(), architecture, facts.architecture);

@@ -1,6 +1,6 @@
-// The networks that files of weights can be for, by the names that their common PyTorch implementations give the weights:
-// torchvision's mobilenet_v2 and resnet18, efficientnet_lite0 to 2 as the EfficientNet package names them, mobilenet_v1
-// as a sequence "model", ds_cnn as a sequence "f".
+// The networks that files of weights can be for, by the names that their common PyTorch implementations give the
+// weights: torchvision's mobilenet_v2 and resnet18, efficientnet_lite0 to 2 as the EfficientNet package names them,
+// mobilenet_v1 as a sequence "model", ds_cnn as a sequence "f".
 #pragma once
 
 #include <string>

@@ -28,9 +28,11 @@ ValueId Net::weight(const std::string& name, Shape wanted) {
         if (fits) {
             auto value = load_tensor(name, found->second, Finite::Required);
             if (value && value->type == DType::Float32) return builder_.value(std::move(*value));
-            complaints_.push_back(fmt::format("'{}': {}", name, value ? "not a tensor of reals" : value.error().message));
+            complaints_.push_back(
+                fmt::format("'{}': {}", name, value ? "not a tensor of reals" : value.error().message));
         } else {
-            complaints_.push_back(fmt::format("'{}' has shape {}, {} is needed", name, shape_text(sizes), shape_text(wanted)));
+            complaints_.push_back(
+                fmt::format("'{}' has shape {}, {} is needed", name, shape_text(sizes), shape_text(wanted)));
         }
     }
     for (auto& size : wanted) size = std::max<std::int64_t>(size, 1);
@@ -80,9 +82,11 @@ ValueId Net::add(ValueId x, ValueId y) {
 }
 
 ValueId Net::max_pool(ValueId x, std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
-    return node(Op::MaxPool2d, {x},
-                PoolAttr{.kernel = {kernel, kernel}, .stride = {stride, stride}, .padding = {padding, padding, padding, padding}},
-                "maxpool");
+    return node(
+        Op::MaxPool2d, {x},
+        PoolAttr{
+            .kernel = {kernel, kernel}, .stride = {stride, stride}, .padding = {padding, padding, padding, padding}},
+        "maxpool");
 }
 
 void Net::classifier(ValueId x, const std::string& name, std::int64_t features) {
@@ -94,15 +98,17 @@ void Net::classifier(ValueId x, const std::string& name, std::int64_t features) 
 
 Result<Graph> Net::finish() {
     for (const auto& [name, tensor] : weights_.tensors)
-        if (!used_.contains(name)) complaints_.push_back(fmt::format("unexpected: '{}' of shape {}", name, shape_text(tensor.sizes)));
+        if (!used_.contains(name))
+            complaints_.push_back(fmt::format("unexpected: '{}' of shape {}", name, shape_text(tensor.sizes)));
     if (complaints_.empty()) {
         graph_.name = name_;
         return std::move(graph_);
     }
     constexpr std::size_t kShown = 60;
     const std::size_t shown = std::min(complaints_.size(), kShown);
-    std::string text = fmt::format("the weights do not fit {}:\n  {}", name_,
-                                   fmt::join(complaints_.begin(), complaints_.begin() + static_cast<std::ptrdiff_t>(shown), "\n  "));
+    std::string text =
+        fmt::format("the weights do not fit {}:\n  {}", name_,
+                    fmt::join(complaints_.begin(), complaints_.begin() + static_cast<std::ptrdiff_t>(shown), "\n  "));
     if (complaints_.size() > shown) text += fmt::format("\n  … and {} more", complaints_.size() - shown);
     return std::unexpected(Error(ErrorCode::InvalidProgram, std::move(text)));
 }

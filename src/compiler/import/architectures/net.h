@@ -21,7 +21,8 @@ struct ConvSpec {
 
 class Net {
   public:
-    Net(const WeightsFile& weights, std::string architecture) : weights_(weights), builder_(graph_), name_(std::move(architecture)) {}
+    Net(const WeightsFile& weights, std::string architecture)
+        : weights_(weights), builder_(graph_), name_(std::move(architecture)) {}
 
     /// N x C x H x W, brought to channels-last at once.
     ValueId input(std::int64_t channels, std::int64_t height, std::int64_t width);

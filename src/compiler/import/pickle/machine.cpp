@@ -25,31 +25,46 @@ struct StorageType {
     std::optional<RawType> type;
 };
 constexpr StorageType kStorageTypes[] = {
-    {"torch DoubleStorage", RawType::Float64}, {"torch FloatStorage", RawType::Float32},
-    {"torch HalfStorage", RawType::Float16},   {"torch BFloat16Storage", RawType::BFloat16},
-    {"torch LongStorage", RawType::Int64},     {"torch IntStorage", RawType::Int32},
-    {"torch ShortStorage", RawType::Int16},    {"torch CharStorage", RawType::Int8},
-    {"torch ByteStorage", RawType::UInt8},     {"torch BoolStorage", RawType::Bool},
-    {"torch ComplexFloatStorage", {}},         {"torch ComplexDoubleStorage", {}},
-    {"torch QInt8Storage", {}},                {"torch QUInt8Storage", {}},
+    {"torch DoubleStorage", RawType::Float64},
+    {"torch FloatStorage", RawType::Float32},
+    {"torch HalfStorage", RawType::Float16},
+    {"torch BFloat16Storage", RawType::BFloat16},
+    {"torch LongStorage", RawType::Int64},
+    {"torch IntStorage", RawType::Int32},
+    {"torch ShortStorage", RawType::Int16},
+    {"torch CharStorage", RawType::Int8},
+    {"torch ByteStorage", RawType::UInt8},
+    {"torch BoolStorage", RawType::Bool},
+    {"torch ComplexFloatStorage", {}},
+    {"torch ComplexDoubleStorage", {}},
+    {"torch QInt8Storage", {}},
+    {"torch QUInt8Storage", {}},
     {"torch QInt32Storage", {}},
 };
 constexpr std::string_view kUntyped[] = {"torch.storage UntypedStorage", "torch UntypedStorage"};
 
 constexpr StorageType kDtypes[] = {
-    {"torch float32", RawType::Float32}, {"torch float64", RawType::Float64},   {"torch float16", RawType::Float16},
+    {"torch float32", RawType::Float32},   {"torch float64", RawType::Float64}, {"torch float16", RawType::Float16},
     {"torch bfloat16", RawType::BFloat16}, {"torch int64", RawType::Int64},     {"torch int32", RawType::Int32},
-    {"torch int16", RawType::Int16},     {"torch int8", RawType::Int8},         {"torch uint8", RawType::UInt8},
-    {"torch uint16", RawType::UInt16},   {"torch uint32", RawType::UInt32},     {"torch uint64", RawType::UInt64},
+    {"torch int16", RawType::Int16},       {"torch int8", RawType::Int8},       {"torch uint8", RawType::UInt8},
+    {"torch uint16", RawType::UInt16},     {"torch uint32", RawType::UInt32},   {"torch uint64", RawType::UInt64},
     {"torch bool", RawType::Bool},
 };
 
 /// Names that may appear; what they do when called is in Machine::call.
 constexpr std::string_view kCallable[] = {
-    "collections OrderedDict", "collections defaultdict",      "collections Counter",
-    "torch Size",              "torch device",                 "torch.nn.parameter Parameter",
-    "_codecs encode",          "builtins set",                 "torch._utils _rebuild_tensor_v2",
-    "torch._utils _rebuild_tensor_v3", "torch._utils _rebuild_tensor", "torch._utils _rebuild_parameter",
+    "collections OrderedDict",
+    "collections defaultdict",
+    "collections Counter",
+    "torch Size",
+    "torch device",
+    "torch.nn.parameter Parameter",
+    "_codecs encode",
+    "builtins set",
+    "torch._utils _rebuild_tensor_v2",
+    "torch._utils _rebuild_tensor_v3",
+    "torch._utils _rebuild_tensor",
+    "torch._utils _rebuild_parameter",
     "torch._utils _rebuild_parameter_with_state",
 };
 
@@ -148,7 +163,8 @@ Result<void> Machine::push(Ref ref) {
 }
 
 Result<Ref> Machine::pop() {
-    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) return failure(ErrorCode::InvalidProgram, "the stack is empty");
+    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back()))
+        return failure(ErrorCode::InvalidProgram, "the stack is empty");
     const Ref ref = stack_.back();
     stack_.pop_back();
     return ref;
@@ -200,13 +216,14 @@ Result<void> Machine::recall(std::uint64_t index) {
 
 /// The container that is now on top; objects are owned by the document and ours to change while it is read.
 Result<Object*> Machine::container(Kind kind) {
-    if (stack_.empty() || stack_.back()->kind != kind) return failure(ErrorCode::InvalidProgram, "no container to fill");
+    if (stack_.empty() || stack_.back()->kind != kind)
+        return failure(ErrorCode::InvalidProgram, "no container to fill");
     return const_cast<Object*>(stack_.back());
 }
 
 Result<void> Machine::set_items(std::vector<Ref> pairs) {
     if (pairs.size() % 2 != 0) return failure(ErrorCode::InvalidProgram, "a key without a value");
-    TRY_ASSIGN(Object* dict, container(Kind::Dict));
+    TRY_ASSIGN(Object * dict, container(Kind::Dict));
     for (std::size_t i = 0; i < pairs.size(); i += 2)
         if (pairs[i]->kind == Kind::List || pairs[i]->kind == Kind::Dict)
             return failure(ErrorCode::InvalidProgram, "a key that is a list or dict");
@@ -215,7 +232,7 @@ Result<void> Machine::set_items(std::vector<Ref> pairs) {
 }
 
 Result<void> Machine::append(std::vector<Ref> items) {
-    TRY_ASSIGN(Object* list, container(Kind::List));
+    TRY_ASSIGN(Object * list, container(Kind::List));
     list->items.insert(list->items.end(), items.begin(), items.end());
     return {};
 }
@@ -223,9 +240,9 @@ Result<void> Machine::append(std::vector<Ref> items) {
 Result<void> Machine::global(const std::string& name) {
     if (!known_global(name)) {
         const bool own = !name.starts_with("torch") && !name.starts_with("collections") && !name.starts_with("numpy");
-        return std::unexpected(Error(
-            ErrorCode::NotSupported, fmt::format("the global '{}' is not plain data", name),
-            own ? "The file holds a whole module: save model.state_dict() instead of the model." : ""));
+        return std::unexpected(
+            Error(ErrorCode::NotSupported, fmt::format("the global '{}' is not plain data", name),
+                  own ? "The file holds a whole module: save model.state_dict() instead of the model." : ""));
     }
     Object& o = make(Kind::Global);
     o.text = name;
@@ -233,9 +250,11 @@ Result<void> Machine::global(const std::string& name) {
 }
 
 Result<void> whole_numbers(const Object& tuple, std::vector<std::int64_t>& into) {
-    if (tuple.kind != Kind::Tuple && tuple.kind != Kind::List) return failure(ErrorCode::InvalidProgram, "no tuple of sizes");
+    if (tuple.kind != Kind::Tuple && tuple.kind != Kind::List)
+        return failure(ErrorCode::InvalidProgram, "no tuple of sizes");
     for (const Ref item : tuple.items) {
-        if (item->kind != Kind::Int || item->integer < 0) return failure(ErrorCode::InvalidProgram, "a size that is no number");
+        if (item->kind != Kind::Int || item->integer < 0)
+            return failure(ErrorCode::InvalidProgram, "a size that is no number");
         into.push_back(item->integer);
     }
     return {};
@@ -251,8 +270,9 @@ Result<void> Machine::rebuild(const Object& args, bool typed) {
     TRY(whole_numbers(*args.items[3], o.strides));
     o.type = o.storage->type;
     if (typed) {
-        const StorageType* type =
-            args.items.size() > 6 && args.items[6]->kind == Kind::Global ? find_type(kDtypes, args.items[6]->text) : nullptr;
+        const StorageType* type = args.items.size() > 6 && args.items[6]->kind == Kind::Global
+                                      ? find_type(kDtypes, args.items[6]->text)
+                                      : nullptr;
         if (type == nullptr) return failure(ErrorCode::NotSupported, "a tensor of an unknown type");
         o.type = *type->type;
     } else if (o.storage->untyped) {
@@ -262,7 +282,8 @@ Result<void> Machine::rebuild(const Object& args, bool typed) {
 }
 
 Result<void> Machine::call(const std::string& name, const Object& args) {
-    if (name == "torch._utils _rebuild_tensor_v2" || name == "torch._utils _rebuild_tensor") return rebuild(args, false);
+    if (name == "torch._utils _rebuild_tensor_v2" || name == "torch._utils _rebuild_tensor")
+        return rebuild(args, false);
     if (name == "torch._utils _rebuild_tensor_v3") return rebuild(args, true);
     if (name.starts_with("torch._utils _rebuild_parameter") || name == "torch.nn.parameter Parameter") {
         if (args.items.empty() || args.items[0]->kind != Kind::Tensor)
@@ -279,10 +300,12 @@ Result<void> Machine::call(const std::string& name, const Object& args) {
             }
         return push(&o);
     }
-    if (name == "torch Size" && args.items.size() == 1 && args.items[0]->kind == Kind::Tuple) return push(args.items[0]);
+    if (name == "torch Size" && args.items.size() == 1 && args.items[0]->kind == Kind::Tuple)
+        return push(args.items[0]);
     if (name == "torch device") return push(&make(Kind::None));
     if (name == "builtins set") return push(&make(Kind::List));
-    if (name == "_codecs encode" && !args.items.empty() && args.items[0]->kind == Kind::Text) return push(args.items[0]);
+    if (name == "_codecs encode" && !args.items.empty() && args.items[0]->kind == Kind::Text)
+        return push(args.items[0]);
     return failure(ErrorCode::NotSupported, "a call of '{}'", name);
 }
 
@@ -369,7 +392,8 @@ Result<bool> Machine::step(std::uint8_t opcode) {
             return true;
         case '.': {
             TRY_ASSIGN(document_.root_, pop());
-            if (!stack_.empty() || !marks_.empty()) return failure(ErrorCode::InvalidProgram, "something is left on the stack");
+            if (!stack_.empty() || !marks_.empty())
+                return failure(ErrorCode::InvalidProgram, "something is left on the stack");
             return false;
         }
         case '0': {

@@ -25,7 +25,7 @@ struct Object {
     Kind kind = Kind::None;
     std::int64_t integer = 0;  ///< Int, Bool; of a Storage: element count
     double number = 0;
-    std::string text;  ///< Text; Global: "module name"; Storage: its key; LONG1 of more than 8 bytes: its bytes
+    std::string text;        ///< Text; Global: "module name"; Storage: its key; LONG1 of more than 8 bytes: its bytes
     std::vector<Ref> items;  ///< Tuple, List; Dict: key, value, key, value …
     // Storage and Tensor
     RawType type = RawType::UInt8;

@@ -44,7 +44,8 @@ Result<StoredTensor> read_tensor(Json entry, talpa::Bytes data, Interval& interv
     TRY_ASSIGN(const auto name, dtype.text());
     const auto type = std::ranges::find(kTypes, name, &TypeName::name);
     if (type == std::end(kTypes))
-        return std::unexpected(host::Error(ErrorCode::NotSupported, fmt::format("{}: element type '{}'", dtype.path(), name)));
+        return std::unexpected(
+            host::Error(ErrorCode::NotSupported, fmt::format("{}: element type '{}'", dtype.path(), name)));
     t.type = type->type;
     TRY_ASSIGN(const Json shape, entry.member("shape"));
     TRY_ASSIGN(t.sizes, numbers(shape));
@@ -54,7 +55,8 @@ Result<StoredTensor> read_tensor(Json entry, talpa::Bytes data, Interval& interv
         return std::unexpected(offsets.error(fmt::format("no interval of the {} bytes of data", data.size())));
     TRY_ASSIGN(const auto count, checked_count(t.sizes));
     if (static_cast<std::uint64_t>(count) * raw_size(t.type) != static_cast<std::uint64_t>(ends[1] - ends[0]))
-        return std::unexpected(offsets.error(fmt::format("{} bytes for {} elements of {}", ends[1] - ends[0], count, name)));
+        return std::unexpected(
+            offsets.error(fmt::format("{} bytes for {} elements of {}", ends[1] - ends[0], count, name)));
     t.storage = data.subspan(static_cast<std::size_t>(ends[0]), static_cast<std::size_t>(ends[1] - ends[0]));
     interval = {static_cast<std::uint64_t>(ends[0]), static_cast<std::uint64_t>(ends[1])};
     return t;
@@ -91,10 +93,12 @@ Result<WeightsFile> read_safetensors(talpa::Bytes file) {
     });
     std::uint64_t end = 0;
     for (const auto& i : intervals) {
-        if (i.begin != end) return failure(ErrorCode::InvalidProgram, "the tensors overlap or leave a hole at byte {}", end);
+        if (i.begin != end)
+            return failure(ErrorCode::InvalidProgram, "the tensors overlap or leave a hole at byte {}", end);
         end = i.end;
     }
-    if (end != data.size()) return failure(ErrorCode::InvalidProgram, "{} bytes belong to no tensor", data.size() - end);
+    if (end != data.size())
+        return failure(ErrorCode::InvalidProgram, "{} bytes belong to no tensor", data.size() - end);
     return out;
 }
 

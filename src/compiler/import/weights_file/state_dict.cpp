@@ -21,7 +21,8 @@ using pickle::Kind;
 using pickle::Object;
 
 constexpr std::uint64_t kMostPickleBytes = 64 << 20, kMostStorageBytes = std::uint64_t{16} << 30;
-constexpr std::string_view kWellKnown[] = {"state_dict", "model", "model_state_dict", "state_dict_ema", "net", "params"};
+constexpr std::string_view kWellKnown[] = {"state_dict",     "model", "model_state_dict",
+                                           "state_dict_ema", "net",   "params"};
 constexpr std::string_view kPrefixes[] = {"module.", "model."};
 
 using StorageBytes = std::function<Result<talpa::Bytes>(const Object& storage)>;
@@ -69,7 +70,8 @@ Result<WeightsFile> collect(const Object& root, const StorageBytes& bytes_of) {
         if (!bytes) return std::unexpected(std::move(bytes.error()).with_context(key.text));
         ++named;
         for (std::size_t p = 0; p < std::size(kPrefixes); ++p) common[p] += key.text.starts_with(kPrefixes[p]) ? 1 : 0;
-        if (!out.tensors.emplace(key.text, StoredTensor{value.type, value.sizes, value.strides, value.offset, *bytes}).second)
+        if (!out.tensors.emplace(key.text, StoredTensor{value.type, value.sizes, value.strides, value.offset, *bytes})
+                 .second)
             return failure(ErrorCode::InvalidProgram, "two tensors have the name '{}'", key.text);
     }
     for (std::size_t p = 0; p < std::size(kPrefixes); ++p) {
@@ -107,15 +109,16 @@ Result<WeightsFile> read_zip(talpa::Bytes file) {
     std::vector<std::shared_ptr<EntryBytes>> owned;
     std::unordered_map<std::string, talpa::Bytes> read;
     TRY_ASSIGN(WeightsFile out, collect(document->root(), [&](const Object& storage) -> Result<talpa::Bytes> {
-        if (const auto seen = read.find(storage.text); seen != read.end()) return seen->second;
-        TRY_ASSIGN(auto bytes, zip.read(root + "data/" + storage.text, kMostStorageBytes));
-        const auto wanted = checked_mul(static_cast<std::uint64_t>(storage.integer), std::uint64_t{item_bytes(storage)});
-        if (!wanted || bytes.bytes().size() < *wanted)
-            return failure(ErrorCode::InvalidProgram, "storage '{}' has {} bytes, {} elements are promised", storage.text,
-                           bytes.bytes().size(), storage.integer);
-        owned.push_back(std::make_shared<EntryBytes>(std::move(bytes)));
-        return read.emplace(storage.text, owned.back()->bytes()).first->second;
-    }));
+                   if (const auto seen = read.find(storage.text); seen != read.end()) return seen->second;
+                   TRY_ASSIGN(auto bytes, zip.read(root + "data/" + storage.text, kMostStorageBytes));
+                   const auto wanted =
+                       checked_mul(static_cast<std::uint64_t>(storage.integer), std::uint64_t{item_bytes(storage)});
+                   if (!wanted || bytes.bytes().size() < *wanted)
+                       return failure(ErrorCode::InvalidProgram, "storage '{}' has {} bytes, {} elements are promised",
+                                      storage.text, bytes.bytes().size(), storage.integer);
+                   owned.push_back(std::make_shared<EntryBytes>(std::move(bytes)));
+                   return read.emplace(storage.text, owned.back()->bytes()).first->second;
+               }));
     out.owned = std::move(owned);
     return out;
 }
@@ -134,7 +137,8 @@ Result<WeightsFile> read_legacy(talpa::Bytes file) {
         std::size_t used = 0;
         auto document = Document::read(file.subspan(at), used);
         if (!document)
-            return std::unexpected(std::move(document.error()).with_context(fmt::format("part {} at offset {}", i + 1, at)));
+            return std::unexpected(
+                std::move(document.error()).with_context(fmt::format("part {} at offset {}", i + 1, at)));
         documents.push_back(std::move(*document));
         at += used;
         if (i == 0 && documents[0]->root().text != std::string("\x6C\xFC\x9C\x46\xF9\x20\x6A\xA8\x50\x19", 10))
@@ -163,12 +167,14 @@ Result<WeightsFile> read_legacy(talpa::Bytes file) {
             return failure(ErrorCode::InvalidProgram, "storage '{}' has {} elements, {} are promised", key->text, count,
                            storage->second->integer);
         const auto bytes = checked_mul(static_cast<std::uint64_t>(count), std::uint64_t{item_bytes(*storage->second)});
-        if (!bytes || *bytes > file.size() - at) return failure(ErrorCode::InvalidProgram, "the file ends before its storages do");
+        if (!bytes || *bytes > file.size() - at)
+            return failure(ErrorCode::InvalidProgram, "the file ends before its storages do");
         if (!data.emplace(key->text, file.subspan(at, static_cast<std::size_t>(*bytes))).second)
             return failure(ErrorCode::InvalidProgram, "storage '{}' stands twice", key->text);
         at += static_cast<std::size_t>(*bytes);
     }
-    if (at != file.size()) return failure(ErrorCode::InvalidProgram, "{} bytes follow the last storage", file.size() - at);
+    if (at != file.size())
+        return failure(ErrorCode::InvalidProgram, "{} bytes follow the last storage", file.size() - at);
     return collect(documents[3]->root(), [&](const Object& storage) -> Result<talpa::Bytes> {
         const auto found = data.find(storage.text);
         if (found == data.end()) return failure(ErrorCode::InvalidProgram, "storage '{}' is missing", storage.text);

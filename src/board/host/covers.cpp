@@ -87,12 +87,12 @@ bool is_work(const fs::path& entry) {
 host::Result<void> cover_home(const fs::path& home) {
     const fs::path live = live_view(home);
     TRY(make_folder(live, 0700));
-    TRY(bind(home, live, true));
+    TRY(bind_mount(home, live, true));
     TRY(make_read_only(live));
-    if (!cover(home, home)) return bind(live, home, true);  // of a file system that can be under no overlay
+    if (!cover(home, home)) return bind_mount(live, home, true);  // of a file system that can be under no overlay
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(live, error))
-        if (is_work(entry.path())) TRY(bind(entry.path(), home / entry.path().filename(), true));
+        if (is_work(entry.path())) TRY(bind_mount(entry.path(), home / entry.path().filename(), true));
     return {};
 }
 
@@ -135,7 +135,7 @@ host::Result<void> SharedFolders::hold() {
 
 host::Result<void> SharedFolders::show() const {
     for (std::size_t i = 0; i < held_.size(); ++i)
-        TRY(bind(fmt::format("/proc/self/fd/{}", held_[i]), paths_[i], true));
+        TRY(bind_mount(fmt::format("/proc/self/fd/{}", held_[i]), paths_[i], true));
     return {};
 }
 
@@ -144,7 +144,7 @@ host::Result<void> cover_system() {
     const bool own_local = is_mount_point(kLocal);
     if (own_local) {
         TRY(make_folder(local));
-        TRY(bind(kLocal, local));
+        TRY(bind_mount(kLocal, local));
     }
     for (const char* folder : kOverlaid)
         if (is_real_folder(folder)) TRY(cover(folder, folder));
@@ -154,11 +154,11 @@ host::Result<void> cover_system() {
         TRY(make_folder(real, 0711));
         // In a user namespace the folder above belongs to somebody unknown, and engines want root anyway.
         if (!make_folder(folder, 0711)) continue;
-        TRY(bind(real, folder));
+        TRY(bind_mount(real, folder));
     }
     for (const char* folder : kReadOnly) {
         if (!is_real_folder(folder)) continue;
-        TRY(bind(folder, folder, true));
+        TRY(bind_mount(folder, folder, true));
         TRY(make_read_only(folder));
     }
     return {};
@@ -188,7 +188,7 @@ void look_again(const fs::path& folder) {
     if (home.empty() || home == folder) return;
     const fs::path entry = *folder.lexically_relative(home).begin();
     const fs::path live = live_view(home) / entry;
-    if (is_work(live) && !same_folder(live, home / entry)) (void)bind(live, home / entry, true);
+    if (is_work(live) && !same_folder(live, home / entry)) (void)bind_mount(live, home / entry, true);
 }
 
 }  // namespace talpa::board

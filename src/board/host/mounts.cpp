@@ -41,7 +41,7 @@ host::Result<void> mount_tmpfs(const fs::path& at, const std::string& options, u
     return mount_type("tmpfs", at, options, flags);
 }
 
-host::Result<void> bind(const fs::path& from, const fs::path& at, bool recursive) {
+host::Result<void> bind_mount(const fs::path& from, const fs::path& at, bool recursive) {
     return do_mount(from.c_str(), at, nullptr,
                     static_cast<unsigned long>(MS_BIND) | (recursive ? static_cast<unsigned long>(MS_REC) : 0),
                     nullptr);

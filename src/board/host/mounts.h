@@ -11,8 +11,8 @@ namespace talpa::board {
 [[nodiscard]] host::Result<void> mount_tmpfs(const std::filesystem::path& at, const std::string& options,
                                              unsigned long flags = 0);
 /// Shows `from` at `at` as well, with what is mounted below it if `recursive`.
-[[nodiscard]] host::Result<void> bind(const std::filesystem::path& from, const std::filesystem::path& at,
-                                      bool recursive = false);
+[[nodiscard]] host::Result<void> bind_mount(const std::filesystem::path& from, const std::filesystem::path& at,
+                                            bool recursive = false);
 /// An overlay at `at` over the folder `lower`: what is there stays visible, what is written goes to `upper`, a new
 /// folder.
 [[nodiscard]] host::Result<void> overlay(const std::filesystem::path& lower, const std::filesystem::path& at,

@@ -49,7 +49,7 @@ host::Result<void> make_device(const fs::path& dev, const DeviceNode& node) {
     if (::access(original.c_str(), F_OK) != 0) return {};  // this machine has none
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd >= 0) ::close(fd);
-    return bind(original, path);
+    return bind_mount(original, path);
 }
 
 /// A /dev of its own: a late node in it is seen at once by everybody who has it, containers included.
@@ -66,7 +66,7 @@ host::Result<void> build_dev() {
         !pts)  // in a user namespace there is no group 5
         TRY(mount_type("devpts", dev / "pts", "newinstance,ptmxmode=0666,mode=0620", MS_NOSUID | MS_NOEXEC));
     TRY(mount_tmpfs(dev / "shm", "mode=1777", MS_NOSUID | MS_NODEV));
-    return bind(dev, "/dev", true);
+    return bind_mount(dev, "/dev", true);
 }
 
 host::Result<void> write_map(const char* file, const std::string& text) {
@@ -106,7 +106,7 @@ host::Result<void> add_to_sysfs(const fs::path& folder, std::initializer_list<co
             if (!is_mount_point(folder)) TRY(overlay(folder, folder, fs::path(kCorner) / "upper" / folder.filename()));
             TRY(make_folder(folder / name));
         }
-        TRY(bind(shown / name, folder / name));
+        TRY(bind_mount(shown / name, folder / name));
     }
     return {};
 }
@@ -153,7 +153,7 @@ host::Result<BoardPlaces> build_file_system(const BoardRecord& record, const std
     TRY(make_folder("/run/lock", 01777));
     TRY(make_folder("/run/sshd"));
     TRY(make_folder(disk));
-    TRY(bind(record.disk, disk));
+    TRY(bind_mount(record.disk, disk));
     TRY(cover_system());
     TRY(cover_homes(record.disk));
     TRY(kept.show());
@@ -161,7 +161,7 @@ host::Result<BoardPlaces> build_file_system(const BoardRecord& record, const std
     std::error_code error;
     if (fs::exists("/lib/firmware", error) || make_folder("/lib/firmware"))
         TRY(mount_tmpfs("/lib/firmware", "mode=755", MS_NOSUID | MS_NODEV));
-    if (fs::exists("/root/.ssh", error) || make_folder("/root/.ssh", 0700)) TRY(bind(disk / "ssh", "/root/.ssh"));
+    if (fs::exists("/root/.ssh", error) || make_folder("/root/.ssh", 0700)) TRY(bind_mount(disk / "ssh", "/root/.ssh"));
     TRY(mount_type("proc", "/proc", "", MS_NOSUID | MS_NODEV | MS_NOEXEC));
     TRY(build_dev());
     TRY(make_folder(corner / "sys"));
@@ -177,16 +177,16 @@ host::Result<void> show_board(const BoardPlaces& places, const std::string& name
     TRY(add_to_sysfs("/sys/class", {"remoteproc", "devcoredump"}, places.sys / "class"));
     TRY(add_to_sysfs("/sys/bus", {"rpmsg"}, places.sys / "bus"));
     std::error_code error;
-    if (fs::exists("/sys/kernel/debug", error)) TRY(bind(places.sys / "kernel/debug", "/sys/kernel/debug"));
-    TRY(bind(places.sys / "firmware", "/sys/firmware"));
+    if (fs::exists("/sys/kernel/debug", error)) TRY(bind_mount(places.sys / "kernel/debug", "/sys/kernel/debug"));
+    TRY(bind_mount(places.sys / "firmware", "/sys/firmware"));
     const fs::path parameter = "module/firmware_class/parameters/path";
-    if (fs::exists("/sys" / parameter, error)) TRY(bind(places.sys / parameter, "/sys" / parameter));
+    if (fs::exists("/sys" / parameter, error)) TRY(bind_mount(places.sys / parameter, "/sys" / parameter));
     // What the boot loader gave the kernel; containers, with a /proc of their own, see the machine's.
     if (const auto bootargs = host::read_text(places.sys / "firmware/devicetree/base/chosen/bootargs", 1 << 12)) {
         const fs::path file = fs::path(kCorner) / "cmdline";
         TRY(host::write_text(file, std::string(bootargs->c_str()) + "\n"));
         ::chmod(file.c_str(), 0444);
-        TRY(bind(file, "/proc/cmdline"));
+        TRY(bind_mount(file, "/proc/cmdline"));
     }
     // With a version 2 tree beside version 1, crun refuses to work; without it, it takes the tree for version 1.
     if (is_mount_point("/sys/fs/cgroup/unified")) ::umount2("/sys/fs/cgroup/unified", MNT_DETACH);

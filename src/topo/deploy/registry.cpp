@@ -243,10 +243,10 @@ std::string registry_name(const std::string& image, int port) {
 }
 
 std::string pushed_digest(std::string_view line) {
-    constexpr std::string_view kStart = "digest: sha256:";
-    const std::size_t at = line.find(kStart);
+    constexpr std::string_view kDigestMark = "digest: sha256:";
+    const std::size_t at = line.find(kDigestMark);
     if (at == std::string_view::npos) return {};
-    const std::string_view digits = line.substr(at + kStart.size(), 64);
+    const std::string_view digits = line.substr(at + kDigestMark.size(), 64);
     if (digits.size() != 64 || digits.find_first_not_of("0123456789abcdef") != std::string_view::npos) return {};
     return "sha256:" + std::string(digits);
 }

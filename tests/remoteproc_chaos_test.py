@@ -266,9 +266,7 @@ def main():
     finally:
         if c is not None:
             c.stop(signal.SIGKILL)
-        for name in ("containerd-shim-remoteproc-v1", "remoteproc-runtime"):
-            for pid in engines.processes(name):
-                os.kill(pid, signal.SIGKILL)
+        engines.kill_all("containerd-shim-remoteproc-v1", "remoteproc-runtime")
         here.close()
     print("1 passed, 0 failed")
     return 0

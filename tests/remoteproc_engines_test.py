@@ -218,8 +218,7 @@ def mixed(here, options):
                     if "waitid: no child processes" not in str(problem):
                         raise
                     world.call("delete", "--force", f"x{number}")
-                    for pid in engines.processes("containerd-shim-remoteproc-v1"):
-                        os.kill(pid, signal.SIGKILL)
+                    engines.kill_all("containerd-shim-remoteproc-v1")
                     engines.wait_for("offline", lambda: here.state() == "offline", 5)
                 if whole == 3:
                     break
@@ -227,8 +226,7 @@ def mixed(here, options):
             print(f"     shim of {shim}, runtime of {runtime}: well ({number + 1} tries)")
         finally:
             c.stop()
-            for pid in engines.processes("containerd-shim-remoteproc-v1"):
-                os.kill(pid, signal.SIGKILL)
+            engines.kill_all("containerd-shim-remoteproc-v1")
 
 
 def podman(here, options):
@@ -306,9 +304,7 @@ def run_case(case, options):
             for log in ("/run/ctrd/log", "/run/ctrd-cri/log", "/run/ctrd-runc/log", "/run/ctrd-mixed/log", "/run/dockerd.log"):
                 print(read(log)[-6000:])
     finally:
-        for name in ("containerd-shim-remoteproc-v1", "remoteproc-runtime", "conmon", "containerd"):
-            for pid in engines.processes(name):
-                os.kill(pid, signal.SIGKILL)
+        engines.kill_all("containerd-shim-remoteproc-v1", "remoteproc-runtime", "conmon", "containerd")
         if here is not None:
             here.close()
         sys.stdout.flush()

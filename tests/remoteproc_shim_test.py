@@ -573,8 +573,7 @@ def main():
                 while line.tb_next is not None and "shim_test" in line.tb_next.tb_frame.f_code.co_filename:
                     line = line.tb_next
                 print(f"FAIL {case.__name__} at line {line.tb_lineno}: {problem!r}", flush=True)
-            for pid in engines.processes("containerd-shim-remoteproc-v1"):
-                os.kill(pid, signal.SIGKILL)
+            engines.kill_all("containerd-shim-remoteproc-v1")
     finally:
         here.close()
     print(f"{len(CASES) - len(failed)} passed, {len(failed)} failed")

@@ -1,5 +1,6 @@
 """Container engines inside a board's namespace (remoteproc/board.py): containerd, podman and Docker with folders, sockets and
 state of their own, and firmware images made without a registry. Settings: topo.md, section 18."""
+import contextlib
 import hashlib
 import io
 import json
@@ -174,6 +175,14 @@ def processes(name):
         except OSError:
             pass
     return found
+
+
+def kill_all(*names):
+    """Those that end by themselves meanwhile are no fault."""
+    for name in names:
+        for pid in processes(name):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def limits():

@@ -46,7 +46,8 @@ TEST(Npy, AFileOfNumPys) {
 }
 
 TEST(Npy, EachTypeAndShape) {
-    const auto floats = read_npy(npy<double>("{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }", {0.5, -8}));
+    const auto file = npy<double>("{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }", {0.5, -8});
+    const auto floats = read_npy(file);
     ASSERT_TRUE(floats) << floats.error().describe();
     EXPECT_EQ(npy_type_name(floats->type), "float64");
     EXPECT_THAT(to_float32(*floats), ElementsAre(0.5F, -8));

@@ -185,7 +185,7 @@ def check_cut(check, board, project):
     # Looked for and cut in one shell on the board: an idle machine sends the whole layer in a quarter of a second.
     had = int(board.run("""master=$(pgrep -o -x sshd); for _ in $(seq 20000); do
         size=$(stat -c %s /root/.cache/topo/staging/blobs/sha256/*.part 2>/dev/null | sort -n | tail -n 1)
-        [ "${size:-0}" -gt 4194304 ] || { sleep 0.002; continue; }
+        [ "${size:-0}" -gt 8388608 ] || { sleep 0.002; continue; }
         for p in $(pgrep -x sshd); do [ "$p" = "$master" ] || kill -9 "$p"; done
         echo "$size"; exit; done; echo 0""").stdout)
     out, err = process.communicate(timeout=600)

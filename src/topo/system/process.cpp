@@ -307,10 +307,17 @@ static host::Result<Outcome> capture_with(const Command& command, std::string_vi
                                           const std::function<void(std::uint64_t)>& sent) {
     constexpr Milliseconds kPauses[] = {Milliseconds(200), Milliseconds(600), Milliseconds(1500), Milliseconds(3000),
                                         Milliseconds(6000)};
+    // More than pipes and ssh hold before the other side reads: then the command had begun, whatever ssh's words are.
+    constexpr std::uint64_t kHeldOnTheWay = 4 << 20;
     const auto started = Clock::now();
     for (const Milliseconds pause : kPauses) {
-        auto outcome = capture_once(command, bytes, limit_bytes, sent);
+        std::uint64_t taken = 0;
+        auto outcome = capture_once(command, bytes, limit_bytes, [&](std::uint64_t written) {
+            taken = written;
+            if (sent) sent(written);
+        });
         if (!outcome || command.not_begun == nullptr || !command.not_begun(*outcome)) return outcome;
+        if (taken > kHeldOnTheWay) return outcome;
         if (command.timeout.count() > 0 && Clock::now() - started + pause > command.timeout) return outcome;
         // Others that were refused at the same moment shall not come back at the same moment.
         std::this_thread::sleep_for(pause + Milliseconds(::getpid() % 200));

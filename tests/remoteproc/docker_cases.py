@@ -1,6 +1,7 @@
 """Docker boots firmware: 20.10 with our runtime added to it, 24 and later with our shim by its name. Cases for
 tests/remoteproc_engines_test.py."""
 import ctypes
+import functools
 import json
 import os
 import signal
@@ -9,6 +10,24 @@ import subprocess
 import engines
 import scenarios
 from engines import IMAGE, RUNTIME, Skip, clean, read
+
+
+def docker_call(client, *words, check=True):
+    done = subprocess.run([client, "-H", "unix:///run/dock.sock", *words], capture_output=True, text=True, timeout=90,
+                          stdin=subprocess.DEVNULL)
+    assert not check or done.returncode == 0, f"docker {' '.join(words)}: {done.stderr}"
+    return done
+
+
+def have_image(daemon, call):
+    """Waits for the daemon, which then has the image of a firmware."""
+    engines.wait_for("dockerd", lambda: daemon.poll() is not None or call("info", check=False).returncode == 0, 40)
+    assert daemon.poll() is None, "dockerd: " + read("/run/dockerd.log")[-800:]
+    os.makedirs("/run/dock/image", exist_ok=True)
+    with open("/run/dock/image/hello.elf", "wb") as file:
+        file.write(scenarios.elf())
+    subprocess.run(["tar", "-C", "/run/dock/image", "-cf", "/run/dock/fw.tar", "hello.elf"], check=True)
+    call("import", "-c", 'ENTRYPOINT ["hello.elf"]', "/run/dock/fw.tar", IMAGE)
 
 
 def docker(here, options):
@@ -27,23 +46,13 @@ def docker(here, options):
                                "--ip6tables=false", "--userland-proxy=false"], stdout=log, stderr=log, env=env,
                               start_new_session=True)
 
-    def call(*words, check=True):
-        done = subprocess.run([client, "-H", "unix:///run/dock.sock", *words], capture_output=True, text=True, timeout=90,
-                              stdin=subprocess.DEVNULL)
-        assert not check or done.returncode == 0, f"docker {' '.join(words)}: {done.stderr}"
-        return done
+    call = functools.partial(docker_call, client)
 
     def inspect(name):
         return json.loads(call("inspect", name).stdout)[0]["State"]
 
     try:
-        engines.wait_for("dockerd", lambda: daemon.poll() is not None or call("info", check=False).returncode == 0, 40)
-        assert daemon.poll() is None, "dockerd: " + read("/run/dockerd.log")[-800:]
-        os.makedirs("/run/dock/image", exist_ok=True)
-        with open("/run/dock/image/hello.elf", "wb") as file:
-            file.write(scenarios.elf())
-        subprocess.run(["tar", "-C", "/run/dock/image", "-cf", "/run/dock/fw.tar", "hello.elf"], check=True)
-        call("import", "-c", 'ENTRYPOINT ["hello.elf"]', "/run/dock/fw.tar", IMAGE)
+        have_image(daemon, call)
         run = ["run", "-d", "--runtime", "io.containerd.remoteproc.v1"]
         # 20.10 cannot pass annotations: the environment names the processor; two processors here
         call(*run, "-e", "REMOTEPROC_NAME=imx-rproc", "--name", "d1", IMAGE)
@@ -55,7 +64,7 @@ def docker(here, options):
         busy = call(*run, "-e", "REMOTEPROC_NAME=imx-rproc", "--name", "d1b", IMAGE, check=False)
         assert "busy: used by container" in busy.stderr, busy.stderr
         call("rm", "-f", "d1b")
-        engines.wait_for("its shim ends", lambda: len(engines.processes("containerd-shim-runc-v2")) == 1, 20)
+        engines.wait_for("its shim ends", lambda: len(engines.processes("containerd-shim-runc-v2")) == 1, 60)
         here.ctl("0 trace hello from the core\\n")
         engines.wait_for("the log", lambda: "hello from the core" in call("logs", "d1").stdout, 10)
         for step, wanted in (("stop", "offline"), ("start", "running"), ("stop", "offline")):
@@ -109,24 +118,14 @@ def docker_by_shim(here, options):
                                    c.socket, "--bridge=none", "--iptables=false", "--ip6tables=false"], stdout=log, stderr=log,
                                   env=env, start_new_session=True)
 
-    def call(*words, check=True):
-        done = subprocess.run([options.docker, "-H", "unix:///run/dock.sock", *words], capture_output=True, text=True, timeout=90,
-                              stdin=subprocess.DEVNULL)
-        assert not check or done.returncode == 0, f"docker {' '.join(words)}: {done.stderr}"
-        return done
+    call = functools.partial(docker_call, options.docker)
 
     def inspect(name):
         return json.loads(call("inspect", name).stdout)[0]
 
     run = ["run", "-d", "--network", "none", *RUNTIME]  # as docs/remoteproc-runtime.md has it
     try:
-        engines.wait_for("dockerd", lambda: daemon.poll() is not None or call("info", check=False).returncode == 0, 40)
-        assert daemon.poll() is None, "dockerd: " + read("/run/dockerd.log")[-800:]
-        os.makedirs("/run/dock/image", exist_ok=True)
-        with open("/run/dock/image/hello.elf", "wb") as file:
-            file.write(scenarios.elf())
-        subprocess.run(["tar", "-C", "/run/dock/image", "-cf", "/run/dock/fw.tar", "hello.elf"], check=True)
-        call("import", "-c", 'ENTRYPOINT ["hello.elf"]', "/run/dock/fw.tar", IMAGE)
+        have_image(daemon, call)
         call(*run, "--name", "d1", IMAGE)
         assert here.state() == "running"
         here.ctl("0 trace hello from the core\\n")

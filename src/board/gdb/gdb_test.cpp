@@ -201,6 +201,9 @@ TEST_F(GdbTest, RegistersAreWrittenTheFpuIncluded) {
     const std::string all = ask("g");
     EXPECT_EQ(ask("G" + all), "OK");
     EXPECT_EQ(ask("g"), all);
+    for (const std::string& wrong : {std::string("00"), std::string("01000000"), all.substr(2), all + "00"})
+        EXPECT_EQ(ask("G" + wrong), "E16") << wrong;
+    EXPECT_EQ(ask("g"), all) << "nothing of a wrong packet is taken";
 }
 
 TEST_F(GdbTest, UnknownPacketsGetTheEmptyAnswerAndDamagedOnesANack) {

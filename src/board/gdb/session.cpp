@@ -224,10 +224,11 @@ std::string Session::write_registers(std::string_view hex) {
     std::size_t at = 0;
     for (unsigned i = 0; i < register_count(); ++i) {
         const std::size_t size = read_register(registers, i)->size();
-        if (at + size > bytes->size()) break;  // a debugger that knows fewer registers
+        if (at + size > bytes->size()) return std::string(kBadArguments);
         if (!write_register(registers, i, std::string_view(*bytes).substr(at, size))) return std::string(kBadArguments);
         at += size;
     }
+    if (at != bytes->size()) return std::string(kBadArguments);
     machine_.debug_core().set_registers(registers);
     return std::string(kOk);
 }

@@ -133,6 +133,17 @@ TEST(Report, AnotherNpuIsAProblemOfTheDelegateOnly) {
     EXPECT_EQ(report_json(r)["delegates"][0]["problem"], d.problem);
 }
 
+TEST(Report, TheHintOfAProblemIsALineOfItsOwn) {
+    Options options = with_operators();
+    options.machine = [](const std::string&, const std::string&, const std::string&) {
+        return std::unexpected(host::Error(ErrorCode::NotFound, "no system 'a\x1b[31m'", "ask for one of: b, c"));
+    };
+    const auto file = talpa::testing::golden_folder() / "pte_variants/multi.pte";
+    const Report r = inspect_file(file, options).value();
+    EXPECT_THAT(report_text(r), HasSubstr("    no system 'a?[31m' (NotFound)\n      ask for one of: b, c\n"));
+    EXPECT_EQ(report_json(r)["delegates"][0]["problem"], "no system 'a?[31m' (NotFound)\n  ask for one of: b, c");
+}
+
 TEST(Report, U55IsEstimatedForItsOwnSystem) {
     const DelegateReport d = variant("two_u55.pte").main_method().delegates.at(0);
     EXPECT_EQ(d.npu, "ethos-u55-128");

@@ -55,6 +55,14 @@ class Writer {
         out_ += fmt::format(format, std::forward<Args>(args)...);
         out_ += '\n';
     }
+    /// An error, whose hint is a line of its own.
+    void problem(std::string_view indent, std::string_view text) {
+        while (!text.empty()) {
+            const std::size_t end = std::min(text.find('\n'), text.size());
+            line("{}{}", indent, coloured("31", printable(text.substr(0, end))));
+            text.remove_prefix(std::min(end + 1, text.size()));
+        }
+    }
     [[nodiscard]] std::string coloured(const char* code, std::string_view text) const {
         return options_.colours && !text.empty() ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
     }
@@ -134,7 +142,7 @@ class Writer {
                  fmt::format("{}, {}{}{}, {}, {} bytes", d.backend, d.target.empty() ? "no target named" : d.target,
                              d.memory_mode.empty() ? "" : ", " + d.memory_mode, d.system.empty() ? "" : ", " + d.system,
                              d.location, grouped(d.payload_bytes)))));
-        if (!d.problem.empty()) line("    {}", coloured("31", printable(d.problem)));
+        problem("    ", d.problem);
         if (!d.network) return;
         const npu_model::NetworkCost& c = d.network->cost;
         std::uint64_t encoded = 0, raw = 0;

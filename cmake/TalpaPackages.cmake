@@ -71,6 +71,7 @@ talpa_package(remoteproc-runtime PROGRAMS remoteproc-runtime containerd-shim-rem
 Podman, Docker, containerd and Kubernetes boot an ELF on a remote processor,
 show its log, notice when it crashes, and stop it. firmware@NAME.service boots
 a bundle without an engine.")
+talpa_completions(remoteproc-runtime)
 set(CPACK_DEBIAN_REMOTEPROC-RUNTIME_PACKAGE_SUGGESTS "containerd, podman, docker.io")
 # The unit of the docs is for programs that were copied to /usr/local/bin.
 file(READ docs/remoteproc/firmware@.service talpa_unit_text)

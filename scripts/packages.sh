@@ -24,7 +24,7 @@ prepare() { # prepare PRESET [EMULATOR]
     mkdir -p "$to/completions" "$to/runner" "$to/archives"
     python3 scripts/manual_pages.py "$bin" "$to/man" "$version" ${emulator:+--emulator "$emulator"}
     find "$to/man" -type f -exec gzip -9n {} +
-    for program in talpa topo; do
+    for program in talpa topo remoteproc-runtime; do
         for shell in bash:$program zsh:_$program fish:$program.fish; do
             $emulator "$bin/$program" completion "${shell%%:*}" > "$to/completions/${shell#*:}"
         done

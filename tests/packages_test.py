@@ -64,6 +64,8 @@ echo "audit=$(dpkg --audit talpa talpa-board talpa-webapp topo remoteproc-runtim
 echo "versions=$(for p in talpa talpa-webapp topo remoteproc-runtime; do $p --version | head -n 1; done | tr '\n' ';')"
 echo "compare=$(talpa compare "$PROGRAM" --input "$INPUT" >/dev/null && echo equal)"
 echo "completion=$(bash -c '. /usr/share/bash-completion/completions/talpa; COMP_WORDS=(talpa insp); COMP_CWORD=1; _talpa; echo ${COMPREPLY[@]}')"
+echo "completion_of_runtime=$(bash -c '. /usr/share/bash-completion/completions/remoteproc-runtime; COMP_WORDS=(remoteproc-runtime --root /x sp); COMP_CWORD=3
+    _remoteproc_runtime; echo ${COMPREPLY[@]}')"
 echo "archive=$(ls /usr/share/topo)"
 if command -v systemd-analyze >/dev/null; then
     systemd-analyze verify --man=no /lib/systemd/system/talpa-runner.service /lib/systemd/system/talpa-webapp.service /lib/systemd/system/firmware@.service 2>&1 |
@@ -112,6 +114,7 @@ exec chroot root env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
             check.that(answer in said.get("versions", ""), f"{program} {flag} says {answer}: {said.get('versions')}")
     check.equal(said.get("compare"), "equal", "the installed talpa gives the recorded outputs")
     check.equal(said.get("completion"), "inspect", "bash completes")
+    check.equal(said.get("completion_of_runtime"), "spec", "bash completes the runtime's commands")
     check.that("linux_amd64.tar.gz" in said.get("archive", ""), "topo carries the runtime for boards")
     check.that("unit" not in said, f"systemd-analyze verify is content: {said.get('unit')}")
     check.equal(said.get("settings_kept"), "1", "changed settings outlive a removal")

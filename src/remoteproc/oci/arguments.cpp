@@ -68,7 +68,7 @@ constexpr std::array<FlagInfo, 16> kProxy{{
 
 constexpr std::size_t kMany = 1000;
 
-constexpr std::array<CommandInfo, 23> kCommands{{
+constexpr std::array<CommandInfo, 24> kCommands{{
     {"create", "ID", 1, 1, kCreate, "check a bundle and make a container of it; the core is not touched",
      "remoteproc-runtime create --bundle /run/b c1"},
     {"start",
@@ -108,6 +108,14 @@ constexpr std::array<CommandInfo, 23> kCommands{{
      {},
      "stop cores whose container is gone and remove what such containers left",
      "remoteproc-runtime gc",
+     CommandGroup::Tell},
+    {"completion",
+     "bash|zsh|fish",
+     1,
+     1,
+     {},
+     "print a completion script for a shell",
+     "source <(remoteproc-runtime completion bash)",
      CommandGroup::Tell},
     {"help", "[COMMAND]", 0, 1, {}, "print this, or the help of a command", "", CommandGroup::Tell},
     {"exec", "", 0, kMany, {}, "firmware has no processes that could be added to it", "", CommandGroup::Refused},

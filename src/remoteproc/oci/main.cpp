@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "remoteproc/oci/arguments.h"
+#include "remoteproc/oci/completion.h"
 #include "remoteproc/oci/container.h"
 #include "remoteproc/oci/info.h"
 #include "remoteproc/oci/log.h"
@@ -127,6 +128,7 @@ Result<int> run_command(const Settings& settings, const CommandLine& line) {
     if (command == "spec")
         return done(write_spec(line.value("bundle", "."), line.value("name", "imx-rproc"),
                                line.value("firmware", "firmware.elf")));
+    if (command == "completion") return say(completion_script(id));
     if (command == "gc") return say(collect_garbage(settings));
     return host::failure(ErrorCode::NotSupported, "{} is not supported: {}", command, line.command->help);
 }

@@ -282,6 +282,25 @@ def a_signal_ends_a_board_in_order():
     equal(lib.talpa("board", "status").stdout, "No board is up.\n", "status after Ctrl-C")
 
 
+def a_board_that_comes_up_is_not_up():
+    words = set()
+    for _ in range(10):  # until one was seen coming up
+        up = subprocess.Popen([lib.TALPA, "board", "up", "--name", "slow"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        seen = []
+        while up.poll() is None:
+            status = lib.talpa("board", "status", "--name", "slow")
+            if "there is no board" not in status.stderr:
+                seen.append((status.stdout.partition(",")[0].strip(), status.returncode))
+        equal(up.returncode, 0, up.stdout.read())
+        equal(lib.talpa("board", "exec", "--name", "slow", "--", "true").returncode, 0, "up is up")
+        lib.talpa("board", "down", "--name", "slow")
+        equal(sorted(seen, key=lambda s: s[1], reverse=True), seen, "it does not go back")
+        words |= set(seen)
+        if ("slow: coming up", 1) in words:
+            break
+    check(("slow: coming up", 1) in words and words <= {("slow: coming up", 1), ("slow: up", 0)}, f"while it comes up: {words}")
+
+
 def a_signal_while_it_comes_up_leaves_nothing():
     for words in ((), ("--foreground",)):
         for moment in (0, 0.03, 0.08, 0.2):
@@ -303,5 +322,5 @@ sys.exit(lib.run_all([programs_see_an_imx93_and_the_machine_stays_as_it_is, what
                       a_programs_status_folder_and_input_are_its_own,
                       boards_do_not_see_each_other, ports_reach_the_users_machine,
                       ssh_enters_with_the_boards_own_key, an_ordinary_user_may_have_one, nothing_is_left_after_kill_9,
-                      a_signal_ends_a_board_in_order, a_signal_while_it_comes_up_leaves_nothing],
+                      a_signal_ends_a_board_in_order, a_board_that_comes_up_is_not_up, a_signal_while_it_comes_up_leaves_nothing],
                      namespaces=True))

@@ -35,13 +35,14 @@ def what_a_board_lacks_shows_where_users_meet_it():
     end(b)
 
 
-def a_start_that_kills_the_board_is_a_panic_in_its_log():
-    for word in ("power-domain", "mcore-booted"):
+def a_start_that_kills_the_board_is_told_as_what_it_was():
+    for word, state, said in (("power-domain", "panicked", "Kernel panic - not syncing"), ("mcore-booted", "frozen", "board: frozen: Linux gated")):
         b = lib.Board("--startup-delay", 0, "--without", word)
         b.install()
         check(shell_write("start", b.remoteproc() / "state") != "", "the writer does not get away")
-        wait_for(lambda: "panicked" in lib.talpa("board", "status", "--root", b.root).stdout, "panic")
-        check("Kernel panic - not syncing" in log_of(b), f"log: {log_of(b)}")
+        wait_for(lambda: f": {state} " in lib.talpa("board", "status", "--root", b.root).stdout, state)
+        check(said in log_of(b), f"log: {log_of(b)}")
+        equal("panic" in log_of(b), state == "panicked", "a kernel that stands still says nothing")
         end(b)
 
 
@@ -208,7 +209,7 @@ def trace_shows_what_passes():
 
 if not lib.FIRMWARE.exists():
     lib.skip("the firmware is not built (./run build)")
-sys.exit(lib.run_all([what_a_board_lacks_shows_where_users_meet_it, a_start_that_kills_the_board_is_a_panic_in_its_log,
+sys.exit(lib.run_all([what_a_board_lacks_shows_where_users_meet_it, a_start_that_kills_the_board_is_told_as_what_it_was,
                       an_npu_without_clock_faults_the_core_and_linux_sees_nothing,
                       the_firewall_makes_a_bus_error_of_the_npu, the_vendors_tty_driver_echoes_and_numbers_by_address,
                       linux_that_updates_its_own_table_only_is_not_heard,

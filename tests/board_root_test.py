@@ -7,6 +7,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 import board_lib as lib
@@ -308,6 +309,27 @@ def kill_9_leaves_what_down_removes():
         lib.shutil.rmtree(root)
 
 
+def a_board_that_does_not_come_up_leaves_nothing():
+    if os.geteuid() != 0:
+        print("  only root can take /dev/fuse away: not tried")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        home = pathlib.Path(folder)
+        for words in (("--root", home / "new/root"), ("--name", "refused")):
+            done = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount --bind /dev/null /dev/fuse && exec "$@"', "sh",
+                                   "setpriv", "--bounding-set", "-sys_admin,-mknod", "--inh-caps", "-all", lib.TALPA, "board", "up", *words],
+                                  capture_output=True, text=True, timeout=60,
+                                  env={**os.environ, "HOME": folder, "XDG_CACHE_HOME": "", "TALPA_BOARD_DISK": ""})
+            equal(done.returncode, 1, f"up {words}: {done.stdout}{done.stderr}")
+            equal(os.listdir(folder), [], f"left of up {words}: {done.stderr}")
+        # What it made goes with it, what the user put there stays.
+        root = home / "mine"
+        equal(lib.talpa("board", "up", "--root", root).returncode, 0, "up in a new folder")
+        (root / "lib/firmware/mine.elf").write_bytes(b"")
+        equal(lib.talpa("board", "down", "--root", root).returncode, 0, "down")
+        equal(sorted(str(p.relative_to(root)) for p in root.rglob("*")), ["lib", "lib/firmware", "lib/firmware/mine.elf"], "left after down")
+
+
 def device_tree_is_what_the_compiler_reads():
     with board() as b:
         base = b.sys / "firmware/devicetree/base"
@@ -350,4 +372,4 @@ sys.exit(lib.run_all([wrong_writes_give_what_linux_gives, old_kernels_refuse_a_s
                       a_blocked_reader_wakes_when_the_processor_stops, many_idle_processors_cost_nothing,
                       processors_have_memories_of_their_own, classify_takes_the_processor_that_is_meant, truncating_the_memory_ends_no_board,
                       half_a_line_of_somebody_else_harms_no_client,
-                      kill_9_leaves_what_down_removes, device_tree_is_what_the_compiler_reads, options_are_checked]))
+                      kill_9_leaves_what_down_removes, a_board_that_does_not_come_up_leaves_nothing, device_tree_is_what_the_compiler_reads, options_are_checked]))

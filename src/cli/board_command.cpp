@@ -101,22 +101,19 @@ host::Result<int> up(const BoardCommandOptions& o) {
     return host::kExitSuccess;
 }
 
-/// Did the board's own kernel end it?
-bool panicked(const BoardRecord& record) {
-    const auto log = host::read_text(record.log_file());
-    return log && log->find("Kernel panic") != std::string::npos;
-}
-
 host::Result<BoardRecord> running(const BoardCommandOptions& o) {
     TRY_ASSIGN(auto record, selected(o));
-    std::error_code error;
-    if (!record.alive && fs::exists(record.folder, error) && panicked(record))
+    if (!record.alive && !record.death.empty())
         return std::unexpected(
-            host::Error(ErrorCode::InvalidState, fmt::format("the board '{}' panicked", record.name),
+            host::Error(ErrorCode::InvalidState, fmt::format("the board '{}' has {}", record.name, record.death),
                         fmt::format("talpa board logs --name {0}; talpa board down --name {0}", record.name)));
     if (!record.alive)
         return std::unexpected(
             host::Error(ErrorCode::NotFound, fmt::format("the board '{}' is not up", record.name), "talpa board up"));
+    if (!record.up)
+        return std::unexpected(host::Error(ErrorCode::InvalidState,
+                                           fmt::format("the board '{}' is coming up", record.name),
+                                           fmt::format("talpa board status --name {}", record.name)));
     return record;
 }
 
@@ -216,9 +213,14 @@ host::Result<int> ssh_config(const BoardCommandOptions& o) {
     return host::kExitSuccess;
 }
 
+std::string state_of(const BoardRecord& record) {
+    if (record.alive) return record.up ? "up" : "coming up";
+    return record.death.empty() ? "dead" : record.death;
+}
+
 host::Json status_of(const BoardRecord& record) {
-    host::Json json{{"name", record.name}, {"state", record.alive ? "up" : panicked(record) ? "panicked" : "dead"}};
-    if (!record.alive) return json;
+    host::Json json{{"name", record.name}, {"state", state_of(record)}};
+    if (!record.alive || !record.up) return json;
     json["pid"] = record.pid;
     json["root"] = record.root.string();
     json["ssh"] = record.ssh;
@@ -236,6 +238,10 @@ host::Json status_of(const BoardRecord& record) {
 void print_status(const host::Json& board) {
     fmt::print("{}: {}", board["name"].get<std::string>(), board["state"].get<std::string>());
     if (!board.contains("pid")) {
+        if (board["state"] == "coming up") {
+            fmt::print("\n");
+            return;
+        }
         fmt::print(" (see talpa board logs; talpa board down --name {} cleans up)\n", board["name"].get<std::string>());
         return;
     }
@@ -266,7 +272,8 @@ host::Result<int> status(const BoardCommandOptions& o) {
         records = board::all_boards();
     }
     std::error_code error;
-    if (one && !fs::exists(records[0].folder, error))
+    // A folder without a record is one that is about to be claimed, or was left before there was anything in it.
+    if (one && !records[0].alive && !fs::exists(records[0].record_file(), error))
         return std::unexpected(host::Error(ErrorCode::NotFound, fmt::format("there is no board '{}'", records[0].name),
                                            "talpa board status"));
     host::Json all = host::Json::array();
@@ -277,7 +284,7 @@ host::Result<int> status(const BoardCommandOptions& o) {
         fmt::print("No board is up.\n");
     else
         for (const auto& board : all) print_status(board);
-    return one && !records[0].alive ? host::kExitFailed : host::kExitSuccess;
+    return one && state_of(records[0]) != "up" ? host::kExitFailed : host::kExitSuccess;
 }
 
 host::Result<int> logs(const BoardCommandOptions& o) {

@@ -127,7 +127,7 @@ host::Result<void> Board::add_processor(unsigned index) {
     if (options_.lacks(Without::PowerDomain))
         config.before_load = [this] { panic("SError Interrupt on CPU0, code 0xbf000002 -- SError: TCM has no power"); };
     if (options_.lacks(Without::McoreBooted))
-        config.before_release = [this] { panic("Linux gated clocks that the M33 uses: the board froze"); };
+        config.before_release = [this] { freeze("Linux gated clocks that the M33 uses"); };
     if (index == 0 && options_.has(Quirk::Attached)) {
         TRY(start_as_u_boot(*processor->machine));
         config.attached_at_probe = true;
@@ -201,7 +201,13 @@ void Board::report_faults(Processor& processor) {
 void Board::panic(const char* why) {
     log_.line("{}", why);
     log_.line("Kernel panic - not syncing: {}", why);
-    places_.panicked();
+    places_.died(KernelDeath::Panicked);
+}
+
+// A kernel that stands still logs nothing: this line is the simulator's.
+void Board::freeze(const char* why) {
+    log_.line("board: frozen: {}", why);
+    places_.died(KernelDeath::Froze);
 }
 
 // Only existence counts: opening it on the board can start the M33, and every ioctl here would be refused.

@@ -25,14 +25,17 @@
 
 namespace talpa::board {
 
+/// How a board's kernel can end by itself: the exit status of the board's process.
+enum class KernelDeath : int { Panicked = 3, Froze = 4 };
+
 /// Where the board's files are, as this process sees them.
 struct BoardPlaces {
-    std::filesystem::path root;              ///< the board's "/"
-    std::filesystem::path sys;               ///< an empty folder: the tree of /sys is mounted there
-    std::filesystem::path dev;               ///< a folder for mem, ethosu0, ttyRPMSG*
-    std::string ptmx = "/dev/ptmx";          ///< of the devpts that the board's programs see
-    std::string slaves = "/dev/pts";         ///< where they see it
-    std::function<void()> panicked = [] {};  ///< the board's kernel is dead, as its log says; need not return
+    std::filesystem::path root;                                  ///< the board's "/"
+    std::filesystem::path sys;                                   ///< an empty folder: the tree of /sys is mounted there
+    std::filesystem::path dev;                                   ///< a folder for mem, ethosu0, ttyRPMSG*
+    std::string ptmx = "/dev/ptmx";                              ///< of the devpts that the board's programs see
+    std::string slaves = "/dev/pts";                             ///< where they see it
+    std::function<void(KernelDeath)> died = [](KernelDeath) {};  ///< its log says why; need not return
 };
 
 /// The memory of a remote processor, in /dev.
@@ -72,6 +75,7 @@ class Board {
     [[nodiscard]] host::Result<void> start_as_u_boot(Machine& machine);
     void report_faults(Processor& processor);
     void panic(const char* why);
+    void freeze(const char* why);
     [[nodiscard]] host::Result<void> make_devices();
     void tty_changed(int number, const std::string& slave, bool present);
     void remove(const std::filesystem::path& device);

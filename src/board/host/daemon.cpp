@@ -3,12 +3,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/eventfd.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,7 +23,9 @@
 #endif
 #include "board/host/board.h"
 #include "board/host/child_error.h"
+#include "board/host/claim.h"
 #include "board/host/control.h"
+#include "board/host/ending.h"
 #include "board/host/log_file.h"
 #include "board/host/namespaces.h"
 #include "board/host/ssh.h"
@@ -38,77 +36,8 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-constexpr int kPanicked = 3;  ///< exit status of a board whose kernel panicked
-
 std::unexpected<host::Error> errno_failure(const std::string& doing) {
     return host::failure(ErrorCode::AccessFailed, "{}: {}", doing, std::strerror(errno));
-}
-
-/// The state folder with its lock held, by this process and those it forks.
-struct Claim {
-    BoardRecord record;
-    int lock = -1;
-};
-
-host::Result<Claim> claim(const BoardOptions& options) {
-    TRY(check_board_name(options.name));
-    Claim claim;
-    for (int attempt = 0; attempt < 3; ++attempt) {
-        claim.record = look_up(options.name);
-        std::error_code error;
-        fs::create_directories(claim.record.folder, error);
-        if (error)
-            return host::failure(ErrorCode::AccessFailed, "cannot create {}: {}", claim.record.folder.string(),
-                                 error.message());
-        struct stat st{};
-        if (::stat(claim.record.folder.c_str(), &st) != 0 || st.st_uid != ::geteuid())
-            return host::failure(ErrorCode::AccessFailed, "{} belongs to somebody else", claim.record.folder.string());
-        ::chmod(claim.record.folder.c_str(), 0700);
-        claim.lock = ::open(claim.record.lock_file().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-        if (claim.lock < 0) return errno_failure("cannot open " + claim.record.lock_file().string());
-        if (::flock(claim.lock, LOCK_EX | LOCK_NB) != 0) {
-            ::close(claim.lock);
-            return std::unexpected(
-                host::Error(ErrorCode::InvalidState,
-                            claim.record.pid == 0
-                                ? fmt::format("the board '{}' is coming up", options.name)
-                                : fmt::format("the board '{}' is up already (pid {})", options.name, claim.record.pid),
-                            fmt::format("talpa board down --name {}", options.name)));
-        }
-        if (!fs::exists(claim.record.record_file())) break;
-        // The remains of one that was killed. Cleaning removes the folder, lock and all, so take a fresh one.
-        TRY(clean_up(claim.record));
-        ::close(claim.lock);
-    }
-    claim.record.root = options.root;
-    return claim;
-}
-
-/// A place below the user's folder for everything; nothing of the user's may be in its way.
-host::Result<fs::path> prepare_root(const fs::path& given, unsigned remoteprocs) {
-    std::error_code error;
-    fs::create_directories(given, error);
-    const fs::path root = fs::canonical(given, error);
-    if (error) return host::failure(ErrorCode::AccessFailed, "cannot use {}: {}", given.string(), error.message());
-    if (root == "/")
-        return host::failure(ErrorCode::InvalidArgument, "--root / would put a board over this machine's own /sys");
-    for (const char* folder : {"dev", "sys", "proc", "lib/firmware"}) {
-        fs::create_directories(root / folder, error);
-        if (error || fs::is_symlink(root / folder))
-            return host::failure(ErrorCode::AccessFailed, "cannot make the folder {}: {}", (root / folder).string(),
-                                 error ? error.message() : "it is a link");
-    }
-    if (!fs::is_empty(root / "sys", error) || error)
-        return host::failure(ErrorCode::InvalidState, "{} is not empty: is another board served there?",
-                             (root / "sys").string());
-    for (unsigned k = 0; k < remoteprocs; ++k) {
-        const fs::path mem = root / "dev" / memory_device(k);
-        const auto what = fs::symlink_status(mem, error).type();
-        if (what != fs::file_type::not_found && what != fs::file_type::regular)
-            return host::failure(ErrorCode::InvalidState, "{} is something else than a board's memory", mem.string());
-    }
-    (void)!::symlink("../sys/firmware/devicetree/base", (root / "proc/device-tree").c_str());
-    return root;
 }
 
 /// One message from one process to the one that started it: "+" for "up", else "-" and an error.
@@ -132,72 +61,6 @@ std::string read_all(int pipe, std::size_t most) {
     }
     return text;
 }
-
-/// What asks a board to end. Held back from before the first process is made until there is a board that can be ended
-/// in order: then it takes effect.
-sigset_t ending_signals() {
-    sigset_t set;
-    ::sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, signal);
-    return set;
-}
-void hold_ending_signals(bool held) {
-    const sigset_t set = ending_signals();
-    ::sigprocmask(held ? SIG_BLOCK : SIG_UNBLOCK, &set, nullptr);
-}
-bool asked_to_end() {
-    sigset_t pending;
-    ::sigpending(&pending);
-    return ::sigismember(&pending, SIGINT) == 1 || ::sigismember(&pending, SIGTERM) == 1 ||
-           ::sigismember(&pending, SIGHUP) == 1;
-}
-
-volatile sig_atomic_t kept_board = 0;
-
-/// Ctrl-C reaches the board by the terminal as well; being told twice does it no harm.
-void keeper_forwards_to(pid_t board) {
-    kept_board = board;
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, [](int) { ::kill(kept_board, SIGTERM); });
-}
-
-/// Waits until somebody asks the board to end. Meanwhile children are waited for: as the first process of a pid
-/// namespace the board inherits every orphan.
-class EndRequest {
-  public:
-    EndRequest() {
-        sigset_t set;
-        ::sigemptyset(&set);
-        for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) ::sigaddset(&set, signal);
-        ::sigprocmask(SIG_BLOCK, &set, nullptr);  // inherited by every thread that comes
-        signals_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-        event_ = ::eventfd(0, EFD_CLOEXEC);
-    }
-    ~EndRequest() {
-        ::close(signals_);
-        ::close(event_);
-    }
-    void end() {
-        const std::uint64_t one = 1;
-        (void)!::write(event_, &one, sizeof one);
-    }
-    void wait() {
-        for (;;) {
-            pollfd fds[] = {{signals_, POLLIN, 0}, {event_, POLLIN, 0}};
-            if (::poll(fds, 2, -1) < 0 && errno != EINTR) return;
-            if (fds[1].revents != 0) return;
-            signalfd_siginfo got{};
-            while (::read(signals_, &got, sizeof got) == sizeof got)
-                if (got.ssi_signo != SIGCHLD) return;
-            while (::waitpid(-1, nullptr, WNOHANG) > 0) {
-            }
-        }
-    }
-
-  private:
-    int signals_ = -1, event_ = -1;
-};
-
-using Ready = std::function<void(const BoardRecord&)>;
 
 /// What is made before the namespaces, in those of the user.
 struct Outside {
@@ -237,7 +100,7 @@ host::Result<void> live(const BoardOptions& options, const BoardRecord& record, 
     if (record.root.empty()) {
         TRY_ASSIGN(places, build_file_system(record, options.shared));
     }
-    places.panicked = [] { ::_exit(kPanicked); };
+    places.died = [](KernelDeath how) { ::_exit(static_cast<int>(how)); };
     TRY_ASSIGN(const std::unique_ptr<Board> board, Board::create(options, places, log));
     if (record.root.empty()) {
         TRY(show_board(places, record.name));
@@ -303,6 +166,17 @@ host::Result<void> open_ports(const BoardOptions& options, BoardRecord& record, 
     return {};
 }
 
+/// What an exit status of the board's process says of its kernel; "": nothing.
+const char* death_word(int status) {
+    switch (static_cast<KernelDeath>(status)) {
+        case KernelDeath::Panicked:
+            return "panicked";
+        case KernelDeath::Froze:
+            return "frozen";
+    }
+    return "";
+}
+
 /// Becomes the board's keeper: prepares, forks the board, waits for its end and cleans up after an orderly one. What a
 /// killed board left stays for `board logs` and `board down`. `keepers_pipe` is closed in the board.
 host::Result<void> keep(const BoardOptions& options, BoardRecord record, const Ready& ready, int keepers_pipe = -1) {
@@ -310,8 +184,8 @@ host::Result<void> keep(const BoardOptions& options, BoardRecord record, const R
     outside.log = std::make_unique<LogFile>(record.folder, "log");
     TRY_ASSIGN(outside.control, ControlServer::listen(record.control_socket()));
     if (options.root.empty()) {
-        TRY_ASSIGN(record.disk, disk_folder(record.name));
         TRY(open_ports(options, record, outside));
+        TRY_ASSIGN(record.disk, disk_folder(record.name, record.made));
         TRY(save(record));  // from here on there is something to clean up
         if (record.ssh) {
             TRY(prepare_ssh(record));
@@ -319,7 +193,7 @@ host::Result<void> keep(const BoardOptions& options, BoardRecord record, const R
         }
         TRY(unshare_pids());
     } else {
-        TRY_ASSIGN(record.root, prepare_root(options.root, options.remoteprocs));
+        TRY_ASSIGN(record.root, prepare_root(options.root, options.remoteprocs, record.made));
         TRY(save(record));
     }
     int pipe[2], go[2];
@@ -346,7 +220,9 @@ host::Result<void> keep(const BoardOptions& options, BoardRecord record, const R
     ::close(go[1]);
     std::string answer = read_all(pipe[0], 1);
     if (answer == "+") {
-        keeper_forwards_to(board);
+        record.up = true;
+        (void)save(record);
+        forward_ending_signals(board);
         hold_ending_signals(false);
         ready(record);
     } else {
@@ -357,9 +233,12 @@ host::Result<void> keep(const BoardOptions& options, BoardRecord record, const R
     }
     if (answer == "+") {
         if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return clean_up(record);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == kPanicked)
-            return host::failure(ErrorCode::Internal, "the board's kernel panicked: talpa board logs --name {}",
+        record.death = WIFEXITED(status) ? death_word(WEXITSTATUS(status)) : "";
+        if (!record.death.empty()) {
+            (void)save(record);
+            return host::failure(ErrorCode::Internal, "the board has {}: talpa board logs --name {}", record.death,
                                  record.name);
+        }
         return host::failure(ErrorCode::Internal, "the board's process was killed by signal {}", WTERMSIG(status));
     }
     (void)clean_up(record);
@@ -380,91 +259,81 @@ void detach_from_terminal(const BoardRecord& record) {
     (void)!::chdir("/");
 }
 
-}  // namespace
+/// A keeper as the process sees it that starts it.
+struct Started {
+    BoardRecord record;
+    pid_t process;
+    int answer;  ///< a pipe: "+" when the board is up and nobody waits for its end, "-" and an error when it failed
+};
 
-host::Result<BoardRecord> bring_up(const BoardOptions& options) {
+/// Takes the name and starts a process that keeps the board: a child that is waited for to its end, or, detached,
+/// nobody's child. Signals that ask for the board's end are held back afterwards.
+host::Result<Started> start_keeper(const BoardOptions& options, bool detached, const Ready& ready) {
     BoardOptions absolute = options;
     std::error_code error;
     if (!options.root.empty()) absolute.root = fs::absolute(options.root, error);
     hold_ending_signals(true);
-    TRY_ASSIGN(Claim claimed, claim(absolute));
+    TRY_ASSIGN(const Claim claimed, claim(absolute));
     int pipe[2];
     if (::pipe2(pipe, O_CLOEXEC) != 0) return errno_failure("cannot make a pipe");
     const pid_t child = ::fork();
     if (child < 0) return errno_failure("cannot start a process");
-    if (child == 0) {
-        ::close(pipe[0]);
-        // A second fork: the keeper is nobody's child, so that nobody has to wait for it.
+    if (child > 0) {
+        ::close(pipe[1]);
+        ::close(claimed.lock);
+        return Started{claimed.record, child, pipe[0]};
+    }
+    ::close(pipe[0]);
+    if (detached) {
         if (::fork() != 0) ::_exit(0);
         detach_from_terminal(claimed.record);
-        bool up = false;
-        const auto result = keep(
-            absolute, claimed.record,
-            [&](const BoardRecord&) {
-                up = true;
-                tell(pipe[1], "+");
-            },
-            pipe[1]);
-        if (!result && !up) {
-            (void)clean_up(look_up(absolute.name));
-            tell(pipe[1], "-" + packed(result.error()));
-        }
-        ::_exit(result ? 0 : 1);
+    } else {
+        ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     }
-    ::close(pipe[1]);
-    ::close(claimed.lock);
-    ::waitpid(child, nullptr, 0);
-    const std::string answer = read_all(pipe[0], SIZE_MAX);
+    bool up = false;
+    const auto result = keep(
+        absolute, claimed.record,
+        [&](const BoardRecord& record) {
+            up = true;
+            if (detached) tell(pipe[1], "+");
+            if (ready) ready(record);
+        },
+        pipe[1]);
+    if (!result && !up) (void)clean_up(look_up(absolute.name));
+    if (!result && !(detached && up)) tell(pipe[1], "-" + packed(result.error()));
+    ::_exit(result ? 0 : 1);
+}
+
+}  // namespace
+
+host::Result<BoardRecord> bring_up(const BoardOptions& options) {
+    TRY_ASSIGN(const Started keeper, start_keeper(options, true, {}));
+    ::waitpid(keeper.process, nullptr, 0);
+    const std::string answer = read_all(keeper.answer, SIZE_MAX);
     if (asked_to_end()) {
-        const auto gone = take_down(look_up(absolute.name));
+        const auto gone = take_down(look_up(options.name));
         hold_ending_signals(false);  // ends us, as a shell expects of it
         TRY(gone);
     }
     hold_ending_signals(false);
-    if (answer == "+") return look_up(absolute.name);
+    if (answer == "+") return look_up(options.name);
     if (answer.empty())
         return host::failure(ErrorCode::Internal, "the board's process ended before it was up; see {}",
-                             claimed.record.log_file().string());
+                             keeper.record.log_file().string());
     return std::unexpected(unpacked(std::string_view(answer).substr(1)));
 }
 
 // The keeper is a child here too: it enters namespaces that its own children shall be in, and in which a sanitizer's
 // tracer of this process, being a child as well, would not find its parent again and wait for ever.
-host::Result<void> run_in_foreground(const BoardOptions& options,
-                                     const std::function<void(const BoardRecord&)>& ready) {
-    BoardOptions absolute = options;
-    std::error_code error;
-    if (!options.root.empty()) absolute.root = fs::absolute(options.root, error);
-    hold_ending_signals(true);
-    TRY_ASSIGN(Claim claimed, claim(absolute));
-    int pipe[2];
-    if (::pipe2(pipe, O_CLOEXEC) != 0) return errno_failure("cannot make a pipe");
-    const pid_t child = ::fork();
-    if (child < 0) return errno_failure("cannot start a process");
-    if (child == 0) {
-        ::close(pipe[0]);
-        ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-        bool up = false;
-        const auto result = keep(
-            absolute, claimed.record,
-            [&](const BoardRecord& record) {
-                up = true;
-                ready(record);
-            },
-            pipe[1]);
-        if (!result && !up) (void)clean_up(look_up(absolute.name));
-        if (!result) tell(pipe[1], packed(result.error()));
-        ::_exit(result ? 0 : 1);
-    }
-    ::close(pipe[1]);
-    ::close(claimed.lock);
-    keeper_forwards_to(child);
+host::Result<void> run_in_foreground(const BoardOptions& options, const Ready& ready) {
+    TRY_ASSIGN(const Started keeper, start_keeper(options, false, ready));
+    forward_ending_signals(keeper.process);
     hold_ending_signals(false);
-    const std::string why = read_all(pipe[0], SIZE_MAX);
+    const std::string answer = read_all(keeper.answer, SIZE_MAX);
     int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    while (::waitpid(keeper.process, &status, 0) < 0 && errno == EINTR) {
     }
-    if (!why.empty()) return std::unexpected(unpacked(why));
+    if (!answer.empty()) return std::unexpected(unpacked(std::string_view(answer).substr(1)));
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         return host::failure(ErrorCode::Internal, "the board's keeper ended (status {:#x})", status);
     return {};

@@ -14,10 +14,11 @@ namespace talpa::board {
 /// a board of that name is up; what a dead one of that name left is cleaned up first.
 [[nodiscard]] host::Result<BoardRecord> bring_up(const BoardOptions& options);
 
-/// The same in this process: calls `ready` when it is up, returns when it was asked to end (SIGINT, SIGTERM, board
-/// down).
-[[nodiscard]] host::Result<void> run_in_foreground(const BoardOptions& options,
-                                                   const std::function<void(const BoardRecord&)>& ready);
+using Ready = std::function<void(const BoardRecord&)>;
+
+/// The same, waiting for its end: calls `ready` (in the process that keeps the board) when it is up, returns when it
+/// was asked to end (SIGINT, SIGTERM, board down).
+[[nodiscard]] host::Result<void> run_in_foreground(const BoardOptions& options, const Ready& ready);
 
 /// Ends the board if it lives (asked first, then by SIGKILL) and removes what is left of it. False: there was nothing.
 [[nodiscard]] host::Result<bool> take_down(const BoardRecord& record);

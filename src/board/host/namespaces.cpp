@@ -113,7 +113,7 @@ host::Result<void> add_to_sysfs(const fs::path& folder, std::initializer_list<co
 
 }  // namespace
 
-host::Result<fs::path> disk_folder(const std::string& name) {
+host::Result<fs::path> disk_folder(const std::string& name, std::vector<fs::path>& made) {
     std::vector<fs::path> candidates;
     if (const char* set = std::getenv("TALPA_BOARD_DISK"); set != nullptr && *set != '\0') candidates.emplace_back(set);
     if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/')
@@ -122,11 +122,11 @@ host::Result<fs::path> disk_folder(const std::string& name) {
         candidates.push_back(fs::path(home) / ".cache/talpa/boards");
     candidates.push_back(fmt::format("/tmp/talpa-{}/disk", ::geteuid()));
     for (const fs::path& candidate : candidates) {
-        std::error_code error;
-        fs::create_directories(candidate, error);
+        std::error_code error = make_folders(candidate, made);
         const fs::path real = fs::canonical(candidate, error);
         if (!error && !is_hidden(real) && ::access(real.c_str(), W_OK) == 0) return real / name;
     }
+    remove_made(made);
     return std::unexpected(host::Error(ErrorCode::NotFound, "there is no folder on disk that the board could use",
                                        "set TALPA_BOARD_DISK to one outside of /etc, /opt, /srv, /usr, /var and /run"));
 }

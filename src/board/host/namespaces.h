@@ -14,8 +14,10 @@
 
 namespace talpa::board {
 
-/// Where a board may keep files on a real disk: a folder that does not lie below any that the board covers.
-[[nodiscard]] host::Result<std::filesystem::path> disk_folder(const std::string& name);
+/// Where a board may keep files on a real disk: a folder that does not lie below any that the board covers. `made` gets
+/// what was not there before.
+[[nodiscard]] host::Result<std::filesystem::path> disk_folder(const std::string& name,
+                                                              std::vector<std::filesystem::path>& made);
 
 /// The next fork is the first process of a new pid namespace; for a user other than root in a user namespace, which
 /// this process enters.

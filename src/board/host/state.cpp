@@ -83,6 +83,10 @@ BoardRecord look_up(const std::string& name) {
             record.pid = json.value("pid", 0);
             record.ssh_port = json.value("ssh_port", 0);
             record.ssh = json.value("ssh", false);
+            record.up = json.value("up", true);
+            record.death = json.value("death", std::string());
+            for (const auto& folder : json.value("made", host::Json::array()))
+                if (folder.is_string()) record.made.emplace_back(folder.get<std::string>());
             for (const auto& port : json.value("published", host::Json::array()))
                 if (port.is_object())
                     record.published.push_back(
@@ -105,9 +109,18 @@ host::Result<void> save(const BoardRecord& record) {
     host::Json published = host::Json::array();
     for (const PublishedPort& port : record.published)
         published.push_back({{"outside", port.outside}, {"inside", port.inside}});
-    const host::Json json{
-        {"name", record.name}, {"root", record.root.string()}, {"disk", record.disk.string()},     {"pid", record.pid},
-        {"ssh", record.ssh},   {"ssh_port", record.ssh_port},  {"published", std::move(published)}};
+    host::Json made = host::Json::array();
+    for (const fs::path& folder : record.made) made.push_back(folder.string());
+    const host::Json json{{"name", record.name},
+                          {"root", record.root.string()},
+                          {"disk", record.disk.string()},
+                          {"made", std::move(made)},
+                          {"pid", record.pid},
+                          {"up", record.up},
+                          {"death", record.death},
+                          {"ssh", record.ssh},
+                          {"ssh_port", record.ssh_port},
+                          {"published", std::move(published)}};
     TRY(host::write_text(record.record_file(), json.dump(2) + "\n"));
     return host::write_text(record.folder / "pid", fmt::format("{}\n", record.pid));
 }
@@ -120,6 +133,22 @@ bool is_board_device(std::string_view name) {
 }
 }  // namespace
 
+std::error_code make_folders(const fs::path& folder, std::vector<fs::path>& made) {
+    std::error_code error;
+    std::vector<fs::path> missing;
+    for (fs::path at = folder; !at.empty() && !fs::exists(fs::symlink_status(at, error)); at = at.parent_path())
+        missing.push_back(at);
+    error.clear();
+    for (auto at = missing.rbegin(); at != missing.rend(); ++at)
+        if (fs::create_directory(*at, error)) made.push_back(*at);
+    if (!error && !fs::is_directory(folder, error) && !error) error = std::make_error_code(std::errc::not_a_directory);
+    return error;
+}
+
+void remove_made(const std::vector<fs::path>& made) {
+    for (auto folder = made.rbegin(); folder != made.rend(); ++folder) ::rmdir(folder->c_str());
+}
+
 host::Result<void> clean_up(const BoardRecord& record) {
     std::error_code error;
     if (!record.root.empty()) {
@@ -129,7 +158,6 @@ host::Result<void> clean_up(const BoardRecord& record) {
             if (is_board_device(name)) fs::remove(entry.path(), error);
         }
         ::unlink((record.root / "proc/device-tree").c_str());
-        for (const char* folder : {"sys", "dev", "proc"}) ::rmdir((record.root / folder).c_str());
     }
     if (!record.disk.empty()) {
         for (const auto& hierarchy : fs::directory_iterator("/sys/fs/cgroup", error))
@@ -139,6 +167,7 @@ host::Result<void> clean_up(const BoardRecord& record) {
             return host::failure(ErrorCode::AccessFailed, "cannot remove {}: {}", record.disk.string(),
                                  error.message());
     }
+    remove_made(record.made);
     // The lock goes last: until then the board counts as there. (Somebody may claim the name again at once.)
     for (const auto& entry : fs::directory_iterator(record.folder, error))
         if (entry.path() != record.lock_file()) fs::remove_all(entry.path(), error);

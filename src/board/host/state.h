@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/host/error.h"
@@ -19,14 +20,17 @@ inline constexpr const char* kDefaultBoardName = "board";
 
 struct BoardRecord {
     std::string name;
-    std::filesystem::path folder;  ///< its state
-    std::filesystem::path root;    ///< where it serves; empty: in namespaces
-    std::filesystem::path disk;    ///< what it keeps on a real disk; empty: nothing
-    pid_t pid = 0;                 ///< of the board's process, as this process sees it; 0 before it is up
-    bool ssh = false;              ///< an sshd runs on it
-    int ssh_port = 0;              ///< … and is reached here; 0: through `talpa board connect` only
+    std::filesystem::path folder;             ///< its state
+    std::filesystem::path root;               ///< where it serves; empty: in namespaces
+    std::filesystem::path disk;               ///< what it keeps on a real disk; empty: nothing
+    std::vector<std::filesystem::path> made;  ///< folders that were not there before it, outermost first
+    pid_t pid = 0;                            ///< of the board's process, as this process sees it; 0 before it is up
+    bool ssh = false;                         ///< an sshd runs on it
+    int ssh_port = 0;                         ///< … and is reached here; 0: through `talpa board connect` only
     std::vector<PublishedPort> published;
-    bool alive = false;
+    bool alive = false;  ///< its process is there
+    bool up = false;     ///< … and has said that its files can be used
+    std::string death;   ///< how its kernel ended, "panicked" or "frozen"; empty: it did not end by itself
 
     [[nodiscard]] std::filesystem::path lock_file() const { return folder / "lock"; }
     [[nodiscard]] std::filesystem::path record_file() const { return folder / "board.json"; }
@@ -44,6 +48,11 @@ struct BoardRecord {
 
 /// Writes what look_up shall find.
 [[nodiscard]] host::Result<void> save(const BoardRecord& record);
+
+/// Makes a folder and those around it; adds those that were not there before to `made`, outermost first.
+std::error_code make_folders(const std::filesystem::path& folder, std::vector<std::filesystem::path>& made);
+/// Removes those that are empty.
+void remove_made(const std::vector<std::filesystem::path>& made);
 
 /// Takes away what a board left that did not end by itself: mounts, device files, empty control groups, its folders.
 /// The board is dead. Asking twice does no harm.

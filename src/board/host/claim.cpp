@@ -1,0 +1,86 @@
+#include "board/host/claim.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "board/host/board.h"
+
+namespace talpa::board {
+
+namespace fs = std::filesystem;
+
+host::Result<Claim> claim(const BoardOptions& options) {
+    TRY(check_board_name(options.name));
+    Claim claim;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+        claim.record = look_up(options.name);
+        std::error_code error;
+        fs::create_directories(claim.record.folder, error);
+        if (error)
+            return host::failure(ErrorCode::AccessFailed, "cannot create {}: {}", claim.record.folder.string(),
+                                 error.message());
+        struct stat st{};
+        if (::stat(claim.record.folder.c_str(), &st) != 0 || st.st_uid != ::geteuid())
+            return host::failure(ErrorCode::AccessFailed, "{} belongs to somebody else", claim.record.folder.string());
+        ::chmod(claim.record.folder.c_str(), 0700);
+        claim.lock = ::open(claim.record.lock_file().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        if (claim.lock < 0)
+            return host::failure(ErrorCode::AccessFailed, "cannot open {}: {}", claim.record.lock_file().string(),
+                                 std::strerror(errno));
+        if (::flock(claim.lock, LOCK_EX | LOCK_NB) != 0) {
+            ::close(claim.lock);
+            return std::unexpected(
+                host::Error(ErrorCode::InvalidState,
+                            claim.record.pid == 0
+                                ? fmt::format("the board '{}' is coming up", options.name)
+                                : fmt::format("the board '{}' is up already (pid {})", options.name, claim.record.pid),
+                            fmt::format("talpa board down --name {}", options.name)));
+        }
+        if (!fs::exists(claim.record.record_file())) break;
+        // The remains of one that was killed. Cleaning removes the folder, lock and all, so take a fresh one.
+        TRY(clean_up(claim.record));
+        ::close(claim.lock);
+    }
+    claim.record.root = options.root;
+    return claim;
+}
+
+namespace {
+host::Result<fs::path> make_root(const fs::path& given, unsigned remoteprocs, std::vector<fs::path>& made) {
+    std::error_code error = make_folders(given, made);
+    const fs::path root = fs::canonical(given, error);
+    if (error) return host::failure(ErrorCode::AccessFailed, "cannot use {}: {}", given.string(), error.message());
+    if (root == "/")
+        return host::failure(ErrorCode::InvalidArgument, "--root / would put a board over this machine's own /sys");
+    for (const char* folder : {"dev", "sys", "proc", "lib/firmware"}) {
+        error = make_folders(root / folder, made);
+        if (error || fs::is_symlink(root / folder))
+            return host::failure(ErrorCode::AccessFailed, "cannot make the folder {}: {}", (root / folder).string(),
+                                 error ? error.message() : "it is a link");
+    }
+    if (!fs::is_empty(root / "sys", error) || error)
+        return host::failure(ErrorCode::InvalidState, "{} is not empty: is another board served there?",
+                             (root / "sys").string());
+    for (unsigned k = 0; k < remoteprocs; ++k) {
+        const fs::path mem = root / "dev" / memory_device(k);
+        const auto what = fs::symlink_status(mem, error).type();
+        if (what != fs::file_type::not_found && what != fs::file_type::regular)
+            return host::failure(ErrorCode::InvalidState, "{} is something else than a board's memory", mem.string());
+    }
+    (void)!::symlink("../sys/firmware/devicetree/base", (root / "proc/device-tree").c_str());
+    return root;
+}
+}  // namespace
+
+host::Result<fs::path> prepare_root(const fs::path& given, unsigned remoteprocs, std::vector<fs::path>& made) {
+    auto root = make_root(given, remoteprocs, made);
+    if (!root) remove_made(made);
+    return root;
+}
+
+}  // namespace talpa::board

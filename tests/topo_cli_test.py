@@ -289,6 +289,53 @@ def check_new(check, folder):
         check.that((firmware / "out.elf").read_bytes()[:4] == b"\x7fELF", "an ELF")
 
 
+def check_json(check, folder):
+    """--json everywhere: what a command says is one document of standard output, however it ends; its errors are records of standard
+    error, one object a line. The documents are those of the table in docs/topo.md."""
+    home = folder / "json home"
+    (home / ".ssh").mkdir(parents=True)
+    sample = home / "compose.yaml"
+    shutil.copy(SAMPLES / "valid/05-artifact-scale0.yaml", sample)
+    nobody, catalog = "root@127.0.0.1:9", f"file://{SAMPLES}/catalog/ok.json"
+    nowhere = ("--target", nobody)
+    rows = (  # command line, exit status, fields of the document (None: none, it failed before there was one)
+        (("health",), 0, {"host"}), (("health", *nowhere), 0, {"host", "target"}), (("health", *nowhere, "--strict"), 1, {"host", "target"}),
+        (("health", "--timeout", "x"), 2, None), (("projects", "-s", catalog), 0, [{"name", "url", "ref"}]), (("projects", "-s", "file:///none"), 1, None),
+        (("describe", "--target", "localhost"), 0, {"hostProcessors", "totalMemoryKb"}), (("describe", *nowhere), 1, None), (("describe",), 2, None),
+        (("clone", f"dir:{SAMPLES}/valid/parts", "copy"), 1, None), (("clone", "x"), 2, None), (("new", "fresh"), 0, {"directory", "template"}), (("new", "fresh"), 1, None),
+        (("clone", "dir:fresh", "copy"), 0, {"directory", "values"}), (("configure", "TITLE=x", "-f", "copy/compose.yaml"), 0, {"file", "values", "changed"}),
+        (("configure", "--show", "-f", "copy/compose.yaml"), 0, [{"name", "description", "required", "example", "current"}]), (("configure", "-f", "none"), 1, None),
+        (("lint", SAMPLES / "invalid/11-platform-missing.yaml"), 1, [{"code", "severity", "file", "line", "column", "message", "fix"}]), (("lint", "fresh/compose.yaml"), 0, []),
+        (("deploy", *nowhere), 1, None), (("deploy", "--plan", *nowhere), 1, None), (("deploy",), 2, None), (("deploy", *nowhere, "-t", "root@127.0.0.1:7"), 1, {"results"}),
+        *(((name, *nowhere), 1, None) for name in ("ps", "status", "logs", "stop", "down", "rollback", "prune", "setup-keys")), (("ps",), 2, None),
+        (("install", "remoteproc-runtime", *nowhere), 1, None), (("install", "x", *nowhere), 2, None), (("migrate-ssh",), 1, None),
+        (("doctor", "--yes"), None, {"findings", "done", "open"}), (("doctor", *nowhere), 1, {"findings", "done", "open"}), (("doctor", "-t", "a b"), 2, None),
+        (("upgrade",), 1, None), (("completion", "bash"), 0, {"shell", "script"}), (("completion", "csh"), 2, None), (("man",), 0, {"page"}), (("man", "nope"), 2, None),
+        (("help",), 0, {"help"}), (("help", "ps"), 0, {"help"}), (("ps", "--help"), 0, {"help"}), (("--version",), 0, {"version", "commit"}), (("nope",), 2, None), (("ps", "--nope"), 2, None))
+    for words, status, wanted in rows:
+        ran = topo(*words, "--json", cwd=home, env={"HOME": str(home), "TOPO_TARGET": "", "TOPO_RELEASES": "", "TOPO_SKIP_VERSION_CHECKS": "1"})
+        name = f"topo {' '.join(map(str, words))} --json"
+        check.that(status is None or ran.returncode == status, f"status of {name}: {ran.returncode}, {ran.stderr}")
+        try:
+            records = [json.loads(line) for line in ran.stderr.splitlines()]
+            documents = [json.loads(ran.stdout)] if ran.stdout and words[0] != "deploy" else [json.loads(line) for line in ran.stdout.splitlines()]
+        except ValueError as error:
+            check.that(False, f"{name}: {error}: {ran.stdout}{ran.stderr}")
+            continue
+        check.that(all({"time", "level", "msg"} <= set(record) for record in records), f"records of {name}: {records}")
+        if wanted is None:
+            check.that(records and records[-1]["level"] == "ERROR" and records[-1]["code"], f"{name} says why: {records}")
+            check.that(words[0] == "deploy" or not documents, f"{name} has no document: {ran.stdout}")
+        else:
+            document = documents[-1] if documents else None
+            check.that(type(document) is (dict if isinstance(wanted, set) else list), f"{name}: {ran.stdout}")
+            check.that(wanted == [] or (wanted if isinstance(wanted, set) else wanted[0]) <= set(document if isinstance(wanted, set) else document[0]), f"fields of {name}: {ran.stdout}")
+    commands = {line.split()[2] for line in (SOURCE / "docs/topo-commands.md").read_text().splitlines() if line.startswith("## topo ")}
+    check.equal(commands - {str(words[0]) for words, _, _ in rows}, set(), "every command is in the table")
+    described = (SOURCE / "docs/topo.md").read_text().split("## JSON")[1].split("##")[0]
+    check.equal({name for name in commands if f"`{name}" not in described}, set(), "every command's document is described")
+
+
 def check_projects(check):
     """What the tree itself ships, by topo lint and by the published form of x-topo: its fields, their types, no unknown field in a
     parameter, every parameter wired to a build argument, each service for linux/arm64 unless its runtime is remoteproc's."""
@@ -359,6 +406,7 @@ def main():
         check_boards(check, folder)
         check_hostile(check, folder)
         check_new(check, folder)
+        check_json(check, folder)
         check_projects(check)
         check_documentation(check)
         check_budget(check)

@@ -223,6 +223,39 @@ def check_interrupt(check, board, project):
     topo("down", "--target", TARGET, cwd=project)
 
 
+def check_lock(check, board, project):
+    """One topo at a time changes a project on a target; the others say whom they wait for, and a killed one is not waited for."""
+    compose = project / "compose.yaml"
+    good = compose.read_text()
+
+    def start(*words):
+        return subprocess.Popen([str(TOPO), *words, "--target", TARGET], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "HOME": "/root"})
+
+    both = [start("deploy", "--force-recreate") for _ in range(2)]
+    said = [process.communicate(timeout=600) for process in both]
+    check.equal([process.returncode for process in both], [0, 0], f"two at once: {said}")
+    check.equal(board.run("podman ps -a --format '{{.Names}}'").stdout, f"{project.name}-app-1\n", "one container, under its own name")
+    # Never healthy, so it goes on; killed, it has nothing to say any more.
+    compose.write_text(good + "    healthcheck: {test: [\"CMD\", \"/none\"], interval: 1s}\n")
+    first = start("deploy", "--wait", "10m")
+    lock = f"/root/.local/state/topo/locks/{project.name}"
+    for _ in range(600):
+        if "topo deploy of root@" in board.run(f"flock -n {lock} true || cat {lock}", check=False).stdout:
+            break
+        time.sleep(0.1)
+    second = start("down")
+    line = next((line for line in iter(second.stderr.readline, "") if "waiting" in line), "")
+    check.that(f'waiting: "{project.name}" on {URI} is being changed by topo deploy of root@' in line and f"(process {first.pid}) since 20" in line, f"who has it: {line}")
+    check.equal(second.poll(), None, "it waits")
+    first.kill()
+    first.communicate()
+    out, err = second.communicate(timeout=600)
+    check.equal(second.returncode, 0, f"the killed one is not waited for: {out}{err}")
+    compose.write_text(good)
+    topo("down", "--target", TARGET, cwd=project)
+    check.equal(board.run("podman ps -aq").stdout, "", "nothing is left")
+
+
 def check_crowd(check, board, project):
     """More at a time than MaxStartups 2 and MaxSessions 2 let in: nothing fails, and following logs takes one session."""
     compose = project / "compose.yaml"
@@ -294,6 +327,7 @@ def main():
         check_preflight(check, board, project)
         check_cut(check, board, project)
         check_interrupt(check, board, project)
+        check_lock(check, board, project)
         check_crowd(check, board, project)
     finally:
         board.stop()

@@ -5,6 +5,7 @@
 
 #include "base/host/exit_status.h"
 #include "topo/cli/commands.h"
+#include "topo/system/next_command.h"
 
 namespace talpa::topo {
 namespace {
@@ -49,6 +50,13 @@ int fail_with(const Failure& failure) {
     return failure.status;
 }
 
+std::string answer_json(const Invocation& invocation) {
+    if (invocation.version)
+        return fmt::format("{{\"version\":{},\"commit\":{}}}", json_text(TALPA_TOPO_VERSION),
+                           json_text(TALPA_TOPO_COMMIT));
+    return fmt::format("{{\"help\":{}}}", json_text(*invocation.answer));
+}
+
 // The status, unless what was to be said could not be.
 int written(int status) {
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
@@ -58,6 +66,7 @@ int written(int status) {
 int dispatch(const Invocation& invocation) {
     for (const Handler& handler : kHandlers) {
         if (handler.name != invocation.command->name) continue;
+        remember_given({invocation.text("--target"), invocation.text("--file"), invocation.text("--engine")});
         const Done done = handler.run(invocation);
         if (!done) return fail_with(done.error());
         return written(interrupted() ? host::kExitInterrupted : *done);
@@ -76,7 +85,7 @@ int run_topo(int argc, const char* const* argv) {
             return fail_with({host::Error(ErrorCode::InvalidArgument, invocation.error(), usage_hint(argc, argv)),
                               host::kExitUsage});
         if (invocation->answer) {
-            print(*invocation->answer);
+            print(invocation->json() ? answer_json(*invocation) : *invocation->answer);
             return written(host::kExitSuccess);
         }
         set_logging(invocation->logging);

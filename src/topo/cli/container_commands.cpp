@@ -6,7 +6,9 @@
 #include "topo/cli/opened.h"
 #include "topo/deploy/apply.h"
 #include "topo/deploy/pipeline.h"
+#include "topo/deploy/project_lock.h"
 #include "topo/deploy/record.h"
+#include "topo/system/next_command.h"
 #include "topo/system/text.h"
 #include "topo/target/ssh_error.h"
 
@@ -189,6 +191,7 @@ Done run_ps(const Invocation& invocation) {
 
 Done run_stop(const Invocation& invocation) {
     TRY_ASSIGN(const Opened o, open_project(invocation));
+    TRY_ASSIGN(const ProjectLock lock, ProjectLock::take(o.engine.target(), o.project.name, "stop"));
     if (!invocation.json()) header("Stop services");
     TRY_ASSIGN(std::vector<Container> containers, o.engine.containers(o.project.name));
     TRY(stop_containers(o.engine, containers, shown_events(invocation.json())));
@@ -198,6 +201,7 @@ Done run_stop(const Invocation& invocation) {
 
 Done run_down(const Invocation& invocation) {
     TRY_ASSIGN(const Opened o, open_project(invocation));
+    TRY_ASSIGN(const ProjectLock lock, ProjectLock::take(o.engine.target(), o.project.name, "down"));
     if (!invocation.json()) header("Remove services");
     TRY_ASSIGN(const std::vector<Container> containers, o.engine.containers(o.project.name));
     const ApplyEvents events = shown_events(invocation.json());
@@ -226,8 +230,8 @@ Done run_logs(const Invocation& invocation) {
                    invocation.arguments.end();
         });
     if (containers.empty())
-        return std::unexpected(
-            Failure(host::Error(ErrorCode::NotFound, "there are no containers to show logs of", "topo deploy")));
+        return std::unexpected(Failure(
+            host::Error(ErrorCode::NotFound, "there are no containers to show logs of", next_command("deploy"))));
     const bool follow = invocation.on("--follow");
     std::vector<std::string> words = {"logs"};
     if (follow) words.emplace_back("--follow");

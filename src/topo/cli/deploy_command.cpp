@@ -9,6 +9,7 @@
 #include "topo/cli/deploy_output.h"
 #include "topo/cli/several_targets.h"
 #include "topo/deploy/pipeline.h"
+#include "topo/deploy/project_lock.h"
 #include "topo/project/find_file.h"
 #include "topo/system/text.h"
 
@@ -125,10 +126,12 @@ Done run_rollback(const Invocation& invocation) {
     TRY_ASSIGN(const Project project, load_for_target(options, target));
     TRY(target.connect());
     TRY_ASSIGN(const Engine engine, engine_of(target, options.engine));
+    TRY_ASSIGN(const ProjectLock lock, ProjectLock::take(target, project.name, "rollback"));
     DeployOutput output(invocation.json());
     auto done = rollback(project, engine, options.apply, output);
     output.end();
     TRY(std::move(done));
+    if (invocation.json()) output.success("");
     return 0;
 }
 

@@ -9,19 +9,25 @@ Done run_completion(const Invocation& invocation) {
     if (!script)
         return wrong_usage(
             fmt::format("no completion for \"{}\": bash, zsh, fish and powershell have one", invocation.arguments[0]));
-    print(*script);
+    if (invocation.json())
+        print(fmt::format("{{\"shell\":{},\"script\":{}}}", json_text(invocation.arguments[0]), json_text(*script)));
+    else
+        print(*script);
     return 0;
 }
 
 Done run_man(const Invocation& invocation) {
+    const auto show = [&](const std::string& page) {
+        print(invocation.json() ? fmt::format("{{\"page\":{}}}", json_text(page)) : page);
+    };
     if (invocation.on("--markdown")) {
-        print(reference_page());
+        show(reference_page());
         return 0;
     }
     const CommandRow* command = invocation.arguments.empty() ? nullptr : find_command(invocation.arguments[0]);
     if (command == nullptr && !invocation.arguments.empty())
         return wrong_usage(fmt::format("unknown command \"{}\" for \"topo\"", invocation.arguments[0]));
-    print(manual_page(command));
+    show(manual_page(command));
     return 0;
 }
 

@@ -16,8 +16,10 @@ Done run_setup_keys(const Invocation& invocation) {
     return 0;
 }
 
-Done run_migrate_ssh(const Invocation&) {
-    TRY(migrate_ssh(std::filesystem::path(environment("HOME")) / ".ssh"));
+Done run_migrate_ssh(const Invocation& invocation) {
+    const std::filesystem::path folder = std::filesystem::path(environment("HOME")) / ".ssh";
+    TRY(migrate_ssh(folder));
+    if (invocation.json()) print(fmt::format("{{\"file\":{}}}", json_text((folder / "topo_config").string())));
     return 0;
 }
 

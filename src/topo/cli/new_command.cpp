@@ -49,7 +49,9 @@ Done run_new(const Invocation& invocation) {
     if (trimmed(invocation.arguments[0]).empty()) return wrong_usage("a path for the project is needed");
     const fs::path folder = invocation.arguments[0];
     const std::string name = normalised_project_name(fs::absolute(folder).lexically_normal().filename().string());
-    if (name.empty()) return wrong_usage(fmt::format("\"{}\" gives no project name", invocation.arguments[0]));
+    if (name.empty())
+        return wrong_usage(fmt::format("\"{}\" gives the project no name: it has no letter from a to z and no digit",
+                                       invocation.arguments[0]));
     std::error_code ignored;
     if (fs::symlink_status(folder, ignored).type() != fs::file_type::not_found)
         return std::unexpected(Failure(
@@ -62,7 +64,8 @@ Done run_new(const Invocation& invocation) {
         print(fmt::format("{{\"directory\":{},\"template\":{}}}", json_text(folder.string()), json_text(kind)));
     else
         print(fmt::format("Created in '{}'\n\nNow run:\n  cd {}\n  topo deploy --target USER@BOARD\n",
-                          printable(folder.string(), LineEnds::Replace), shell_quoted(folder.string())));
+                          printable(folder.string(), LineEnds::Replace),
+                          shell_quoted(folder.string().starts_with('-') ? "./" + folder.string() : folder.string())));
     return 0;
 }
 

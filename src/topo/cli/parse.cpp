@@ -247,8 +247,10 @@ std::expected<Invocation, std::string> parse_command_line(int argc, const char* 
             return std::unexpected(fmt::format("invalid output format \"{}\": must be plain or json", *output));
         if (form == "json") invocation.logging.format = Format::Json;
     }
+    if (invocation.on("--json")) invocation.logging.format = Format::Json;
     if (root_version->count() > 0) {
         invocation.answer = version_text() + "\n";
+        invocation.version = true;
         return invocation;
     }
     if (command == nullptr || root_help->count() > 0 || (sub_help != nullptr && sub_help->count() > 0)) {
@@ -258,7 +260,6 @@ std::expected<Invocation, std::string> parse_command_line(int argc, const char* 
     const std::size_t count = invocation.arguments.size();
     if (count < static_cast<std::size_t>(command->least) || count > static_cast<std::size_t>(command->most))
         return std::unexpected(argument_count(*command, count));
-    if (invocation.on("--json")) invocation.logging.format = Format::Json;
     if (quiet->count() > 0) invocation.logging.least = Level::Warn;
     if (verbose->count() > 0) invocation.logging.least = Level::Debug;
     if (command->name == "help") {

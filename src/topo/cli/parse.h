@@ -20,6 +20,7 @@ struct Invocation {
         flags;  ///< by long name; switches hold "true" or "false"
     Logging logging;
     std::optional<std::string> answer;  ///< help or version: print it and end well
+    bool version = false;               ///< which of them
 
     [[nodiscard]] bool given(std::string_view flag) const { return flags.contains(flag); }
     /// The last value, or nothing.

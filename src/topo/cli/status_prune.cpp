@@ -11,7 +11,9 @@
 #include "topo/cli/commands.h"
 #include "topo/cli/opened.h"
 #include "topo/deploy/preflight.h"
+#include "topo/deploy/project_lock.h"
 #include "topo/deploy/record.h"
+#include "topo/system/next_command.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -32,8 +34,10 @@ host::Result<Snapshot> look(const Opened& o) {
     return snapshot;
 }
 
-std::string status_text(const Opened& o, const Snapshot& s, bool json) {
-    if (json) {
+enum class Layout { Plain, Document, OneLine };
+
+std::string status_text(const Opened& o, const Snapshot& s, Layout layout) {
+    if (layout != Layout::Plain) {
         Json document = {
             {"project", o.project.name}, {"containers", Json::array()}, {"remoteProcessors", Json::array()}};
         for (const Container& c : s.containers)
@@ -46,7 +50,7 @@ std::string status_text(const Opened& o, const Snapshot& s, bool json) {
                                               {"processingDomain", c.processing_domain()}});
         for (const RemoteProcessor& p : s.processors)
             document["remoteProcessors"].push_back({{"name", p.name}, {"state", p.state}, {"path", p.folder}});
-        return document.dump(2, ' ', false, Json::error_handler_t::replace);
+        return document.dump(layout == Layout::Document ? 2 : -1, ' ', false, Json::error_handler_t::replace);
     }
     std::string out = fmt::format("{} on {}\n", o.project.name, o.engine.target().destination().uri());
     std::set<std::string> seen;
@@ -109,10 +113,13 @@ bool confirmed(const std::string& question) {
 
 Done run_status(const Invocation& invocation) {
     TRY_ASSIGN(const Opened o, open_project(invocation));
+    const Layout layout = !invocation.json()         ? Layout::Plain
+                          : invocation.on("--watch") ? Layout::OneLine
+                                                     : Layout::Document;
     for (;;) {
         TRY_ASSIGN(const Snapshot snapshot, look(o));
         if (invocation.on("--watch") && ::isatty(STDOUT_FILENO) != 0 && !invocation.json()) print("\033[H\033[2J");
-        print(status_text(o, snapshot, invocation.json()));
+        print(status_text(o, snapshot, layout));
         if (!invocation.on("--watch")) return 0;
         for (int i = 0; i < 20; ++i) {
             if (interrupted()) return 0;
@@ -123,6 +130,7 @@ Done run_status(const Invocation& invocation) {
 
 Done run_prune(const Invocation& invocation) {
     TRY_ASSIGN(const Opened o, open_project(invocation));
+    TRY_ASSIGN(const ProjectLock lock, ProjectLock::take(o.engine.target(), o.project.name, "prune"));
     TRY_ASSIGN(const Leftovers leftovers, find_leftovers(o));
     std::uint64_t bytes = 0;
     for (const Image& image : leftovers.images) bytes += image.size_bytes;
@@ -140,7 +148,7 @@ Done run_prune(const Invocation& invocation) {
                                              o.engine.target().destination().uri());
         if (!confirmed(what))
             return std::unexpected(
-                Failure(host::Error(ErrorCode::InvalidState, "nothing was removed", "topo prune --yes")));
+                Failure(host::Error(ErrorCode::InvalidState, "nothing was removed", next_command("prune --yes"))));
     }
     TRY(remove_containers(o.engine, leftovers.aside, [](const std::string&, std::string_view) {}));
     std::string removed;

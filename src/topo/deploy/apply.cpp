@@ -6,6 +6,7 @@
 #include "topo/deploy/docker_create.h"
 #include "topo/deploy/health_gate.h"
 #include "topo/system/log.h"
+#include "topo/system/next_command.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -26,7 +27,7 @@ std::string advice_for(const std::string& said) {
     if (said.find("unknown runtime") != std::string::npos || said.find("Unknown runtime") != std::string::npos)
         return "register it with the engine: dockerd --add-runtime "
                "io.containerd.remoteproc.v1=/usr/local/bin/remoteproc-runtime";
-    if (said.find("No space left") != std::string::npos) return "the target's disk is full: topo prune";
+    if (said.find("No space left") != std::string::npos) return "the target's disk is full: " + next_command("prune");
     return {};
 }
 

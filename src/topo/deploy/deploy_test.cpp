@@ -12,6 +12,7 @@
 #include "topo/deploy/build.h"
 #include "topo/deploy/docker_create.h"
 #include "topo/deploy/image_archive.h"
+#include "topo/deploy/listeners.h"
 #include "topo/deploy/preflight.h"
 #include "topo/deploy/record.h"
 #include "topo/deploy/transfer.h"

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "topo/system/log.h"
+#include "topo/system/next_command.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -139,7 +140,7 @@ host::Result<void> add_runtime(Words& words, Words& front, const Service& servic
             return std::unexpected(host::Error(
                 ErrorCode::NotFound,
                 fmt::format("service \"{}\" needs the Remoteproc Runtime, and the target has none", service.name),
-                "topo install remoteproc-runtime"));
+                next_command_on_target("install remoteproc-runtime")));
         add(front, "--runtime", service.is_firmware() ? facts.remoteproc_runtime : service.runtime);
     }
     return {};

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "topo/deploy/preflight.h"
+#include "topo/deploy/listeners.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {

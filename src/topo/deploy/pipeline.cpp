@@ -6,10 +6,12 @@
 #include "base/host/file.h"
 #include "topo/deploy/build.h"
 #include "topo/deploy/health_gate.h"
+#include "topo/deploy/project_lock.h"
 #include "topo/deploy/record.h"
 #include "topo/project/parameters.h"
 #include "topo/project/project_checks.h"
 #include "topo/system/log.h"
+#include "topo/system/next_command.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -47,7 +49,24 @@ host::Result<void> check_keys(const Project& project, const Method& method) {
                                        "remove them, or deploy with the Compose plugin (--compose always)"));
 }
 
+// The lock, asked for beside other questions; who gives up before it is there does not wait for it.
+struct Locking {
+    std::stop_source stop;
+    std::future<host::Result<ProjectLock>> lock;
+
+    Locking(const Target& target, const std::string& project)
+        : lock(std::async(std::launch::async, [&target, project, token = stop.get_token()] {
+              return ProjectLock::take(target, project, "deploy", token);
+          })) {}
+    Locking(const Locking&) = delete;
+    Locking& operator=(const Locking&) = delete;
+    ~Locking() { stop.request_stop(); }
+};
+
+enum class Purpose { Look, Change };
+
 struct Prepared {
+    std::optional<ProjectLock> lock;  // when it is to be changed
     Engine engine;
     TargetFacts facts;
     TargetState state;
@@ -87,15 +106,23 @@ host::Result<std::vector<PreflightFinding>> taken_names(const Project& project, 
     return findings;
 }
 
-host::Result<Prepared> prepare(const Project& project, const DeployOptions& options, const Target& target) {
+host::Result<Prepared> prepare(const Project& project, const DeployOptions& options, const Target& target,
+                               Purpose purpose) {
     TRY(target.connect());
     TRY_ASSIGN(Engine engine, engine_of(target, options.engine));
     TargetFacts facts;
     facts.kind = engine.kind();
     TRY_ASSIGN(facts.info, engine.info());
+    std::optional<Locking> locking;
+    if (purpose == Purpose::Change) locking.emplace(target, project.name);
     TRY_ASSIGN(const ProbeAnswers answers, probe(target, preflight_checks(facts.info), kProbe));
     TargetState state = parse_target_state(answers);
     facts.remoteproc_runtime = state.runtime_path;
+    std::optional<ProjectLock> lock;
+    if (locking) {
+        TRY_ASSIGN(ProjectLock taken, locking->lock.get());
+        lock.emplace(std::move(taken));
+    }
     TRY_ASSIGN(std::vector<Container> existing, engine.containers(project.name));
     std::vector<PreflightFinding> findings;
     if (options.preflight) findings = judge(project, state, facts, existing, target.destination());
@@ -107,7 +134,8 @@ host::Result<Prepared> prepare(const Project& project, const DeployOptions& opti
         TRY_ASSIGN(const std::vector<PreflightFinding> names, taken_names(project, engine, existing));
         findings.insert(findings.end(), names.begin(), names.end());
     }
-    return Prepared{std::move(engine), std::move(facts), std::move(state), std::move(existing), std::move(findings)};
+    return Prepared{std::move(lock),  std::move(engine),   std::move(facts),
+                    std::move(state), std::move(existing), std::move(findings)};
 }
 
 host::Result<void> all_clear(const std::vector<PreflightFinding>& findings) {
@@ -163,7 +191,7 @@ host::Result<void> send(const DeployOptions& options, const Prepared& prepared, 
             host::Error(ErrorCode::OutOfResources,
                         fmt::format("the images need {}, the target has {} left", human_bytes(plan.bytes),
                                     human_bytes(prepared.state.free_kb * 1024)),
-                        "topo prune --target " + shell_quoted(target.destination().uri())));
+                        next_command("prune", target.destination().uri())));
     switch (options.sending) {
         case Sending::Layers:
             TRY(send_images(plan, host, prepared.engine, progress));
@@ -269,7 +297,7 @@ host::Result<DeployPlan> plan_deploy(const DeployOptions& options, const Target&
     DeployPlan plan;
     TRY_ASSIGN(plan.project, load_for_target(options, target));
     TRY(check(plan.project, options));
-    TRY_ASSIGN(const Prepared prepared, prepare(plan.project, options, target));
+    TRY_ASSIGN(const Prepared prepared, prepare(plan.project, options, target, Purpose::Look));
     plan.findings = prepared.findings;
     const Target here(Destination{.user = {}, .host = "localhost", .port = {}});
     TRY_ASSIGN(const Engine host, engine_of(here, {}));
@@ -306,7 +334,7 @@ host::Result<Project> deploy(const DeployOptions& options, const Target& target,
     const Target here(Destination{.user = {}, .host = "localhost", .port = {}});
     auto host_asked =
         std::async(target.is_local() ? std::launch::deferred : std::launch::async, [&] { return engine_of(here, {}); });
-    TRY_ASSIGN(const Prepared prepared, prepare(project, options, target));
+    TRY_ASSIGN(const Prepared prepared, prepare(project, options, target, Purpose::Change));
     TRY(all_clear(prepared.findings));
     TRY_ASSIGN(const Engine host, target.is_local() ? host::Result<Engine>(prepared.engine) : host_asked.get());
     TRY_ASSIGN(const Method method, find_method(options.compose, host, prepared.engine, prepared.facts.info, project));
@@ -322,6 +350,7 @@ host::Result<Project> deploy(const DeployOptions& options, const Target& target,
         TRY_ASSIGN(const std::vector<Image> there, there_asked.get());
         TRY(send(options, prepared, host, images_to_send(project, images, prepared.engine.kind()), there, events));
     }
+    TRY(prepared.lock->still_held());
     events.stage("Start services");
     auto records_asked = std::async(std::launch::async, [&] { return read_records(target, project.name); });
     TRY_ASSIGN(std::vector<Desired> desired, desired_containers(project, images, prepared.facts));
@@ -371,9 +400,8 @@ host::Result<void> rollback(const Project& project, const Engine& engine, const 
 std::string success_message(const Project& project, const std::string& file) {
     if (project.success_message && !trimmed(*project.success_message).empty())
         return printable(*project.success_message) + "\n";
-    if (file == "compose.yaml") return "Run `topo ps` to see deployed containers\n";
-    const bool special = file.find_first_of(" \t'\"/\\$(){}[]`") != std::string::npos;
-    return fmt::format("Run `topo ps -f {}` to see deployed containers\n", special ? "'" + file + "'" : file);
+    return fmt::format("Run `{}` to see deployed containers\n",
+                       next_command("ps", {}, file == "compose.yaml" ? "" : file));
 }
 
 }  // namespace talpa::topo

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "topo/deploy/listeners.h"
+#include "topo/system/next_command.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -57,7 +59,7 @@ class Judge {
         if (!state_.knows_free || state_.free_kb >= kScarceFreeKb) return;
         add("target.disk.full", state_.free_kb < kLeastFreeKb,
             fmt::format("the target has {} left in {}", human_bytes(state_.free_kb * 1024), facts_.info.root_folder),
-            "topo prune --target " + shell_quoted(destination_.uri()));
+            next_command("prune", destination_.uri()));
     }
 
     [[nodiscard]] bool ours(std::uint16_t port) const {
@@ -116,7 +118,7 @@ class Judge {
         if (state_.runtime_path.empty())
             add("target.runtime.missing", true,
                 fmt::format("service \"{}\" needs the Remoteproc Runtime, and the target has none", service.name),
-                "topo install remoteproc-runtime --target " + shell_quoted(destination_.uri()));
+                next_command_on_target("install remoteproc-runtime", destination_.uri()));
         const bool docker = facts_.kind == EngineKind::Docker;
         const bool registered = std::find(facts_.info.runtimes.begin(), facts_.info.runtimes.end(), service.runtime) !=
                                 facts_.info.runtimes.end();
@@ -132,7 +134,7 @@ class Judge {
             add("target.shim.missing", true,
                 fmt::format("service \"{}\" needs containerd-shim-remoteproc-v1, and the target has none",
                             service.name),
-                "topo install remoteproc-runtime --target " + shell_quoted(destination_.uri()));
+                next_command_on_target("install remoteproc-runtime", destination_.uri()));
         if (name.empty()) {
             add("project.remoteproc.unnamed", false,
                 fmt::format("service \"{}\" names no remote processor", service.name),
@@ -147,7 +149,7 @@ class Judge {
             add("target.remoteproc.missing", true,
                 fmt::format("the target has no remote processor \"{}\" ({})", name,
                             there.empty() ? "it has none" : "it has " + there),
-                there.empty() ? "topo doctor --target " + shell_quoted(destination_.uri())
+                there.empty() ? next_command_on_target("doctor", destination_.uri())
                               : "correct the annotation remoteproc.name");
             return;
         }
@@ -200,26 +202,6 @@ std::vector<ProbeCheck> preflight_checks(const EngineInfo& engine) {
         {"room", "d=" + shell_quoted(engine.root_folder.empty() ? "/var/lib" : engine.root_folder) +
                      "; while [ ! -d \"$d\" ]; do d=$(dirname \"$d\"); done; df -Pk \"$d\""},
     };
-}
-
-std::vector<std::uint16_t> parse_listening(const std::string& text) {
-    std::vector<std::uint16_t> ports;
-    for (const std::string& line : lines_of(text)) {
-        // "  0: 00000000:0BB9 00000000:0000 0A …"
-        std::vector<std::string> fields;
-        for (const std::string& field : split(line, " "))
-            if (!field.empty()) fields.push_back(field);
-        if (fields.size() < 4 || fields[3] != "0A") continue;
-        const std::size_t colon = fields[1].rfind(':');
-        if (colon == std::string::npos) continue;
-        unsigned port = 0;
-        const char* from = fields[1].data() + colon + 1;
-        const char* to = fields[1].data() + fields[1].size();
-        if (std::from_chars(from, to, port, 16).ec != std::errc() || port == 0 || port > 65535) continue;
-        if (std::find(ports.begin(), ports.end(), port) == ports.end())
-            ports.push_back(static_cast<std::uint16_t>(port));
-    }
-    return ports;
 }
 
 TargetState parse_target_state(const ProbeAnswers& answers) {

@@ -31,8 +31,6 @@ struct TargetState {
 
 [[nodiscard]] std::vector<ProbeCheck> preflight_checks(const EngineInfo& engine);
 [[nodiscard]] TargetState parse_target_state(const ProbeAnswers& answers);
-/// Ports in state LISTEN of /proc/net/tcp and tcp6.
-[[nodiscard]] std::vector<std::uint16_t> parse_listening(const std::string& text);
 
 /// `existing`: the project's containers; `others`: those of other projects, which may hold what this one wants (only
 /// asked for when something is taken, see is_taken).

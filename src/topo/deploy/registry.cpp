@@ -8,6 +8,8 @@
 #include "base/host/file.h"
 #include "base/host/json.h"
 #include "base/host/sha256.h"
+#include "topo/deploy/listeners.h"
+#include "topo/system/next_command.h"
 #include "topo/system/text.h"
 #include "topo/target/ssh_arguments.h"
 #include "topo/target/ssh_error.h"
@@ -107,8 +109,8 @@ class Tunnel {
                         fmt::format("failed to open SSH tunnel: {}; ensure port {} is free or specify a different one "
                                     "with `--registry-port`",
                                     said, port),
-                        fmt::format("topo deploy --registry-port {} --target {}", port < 65535 ? port + 1 : port - 1,
-                                    shell_quoted(target.destination().uri()))));
+                        next_command(fmt::format("deploy --registry-port {}", port < 65535 ? port + 1 : port - 1),
+                                     target.destination().uri())));
     }
     Tunnel(Tunnel&& other) noexcept
         : target_(other.target_), socket_(std::move(other.socket_)), is_open_(std::exchange(other.is_open_, false)) {}
@@ -249,29 +251,6 @@ std::string pushed_digest(std::string_view line) {
     const std::string_view digits = line.substr(at + kDigestMark.size(), 64);
     if (digits.size() != 64 || digits.find_first_not_of("0123456789abcdef") != std::string_view::npos) return {};
     return "sha256:" + std::string(digits);
-}
-
-std::vector<std::string> exposed_listeners(const std::string& tables, int port) {
-    constexpr std::string_view kLoopback[] = {"0100007F", "00000000000000000000000001000000",
-                                              "0000000000000000FFFF00000100007F"};
-    std::vector<std::string> exposed;
-    for (const std::string& line : lines_of(tables)) {
-        std::vector<std::string> fields;
-        for (const std::string& field : split(line, " "))
-            if (!field.empty()) fields.push_back(field);
-        if (fields.size() < 4 || fields[3] != "0A") continue;
-        const std::size_t colon = fields[1].rfind(':');
-        if (colon == std::string::npos) continue;
-        int number = 0;
-        const char* end = fields[1].data() + fields[1].size();
-        const auto [stop, error] = std::from_chars(fields[1].data() + colon + 1, end, number, 16);
-        if (error != std::errc() || stop != end || number != port) continue;
-        const std::string address = fields[1].substr(0, colon);
-        bool loopback = false;
-        for (const std::string_view one : kLoopback) loopback = loopback || address == one;
-        if (!loopback) exposed.push_back(address);
-    }
-    return exposed;
 }
 
 host::Result<RegistryContainer> parse_registry_container(const std::string& inspect_json) {

@@ -29,8 +29,6 @@ struct RegistryOptions {
 [[nodiscard]] std::string registry_name(const std::string& image, int port);
 /// "sha256:…" out of what a push prints ("latest: digest: sha256:… size: 528"); empty if it is not there.
 [[nodiscard]] std::string pushed_digest(std::string_view line);
-/// The addresses beyond loopback on which a port listens, of /proc/net/tcp and tcp6: as they stand there.
-[[nodiscard]] std::vector<std::string> exposed_listeners(const std::string& tables, int port);
 
 struct RegistryContainer {
     std::string state;  ///< "running", "exited", "created"

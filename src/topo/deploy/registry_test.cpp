@@ -1,6 +1,7 @@
 // What the registry's way reads of engines and kernels, and the choice of the Compose plugin. The commands themselves
 // are tried in tests/topo_compose_test.py.
 #include "topo/deploy/registry.h"
+#include "topo/deploy/listeners.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

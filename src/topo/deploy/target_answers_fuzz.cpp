@@ -5,6 +5,7 @@
 
 #include "topo/deploy/docker_create.h"
 #include "topo/deploy/image_archive.h"
+#include "topo/deploy/listeners.h"
 #include "topo/deploy/preflight.h"
 #include "topo/deploy/record.h"
 #include "topo/deploy/registry.h"

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "topo/deploy/transfer.h"
+#include "topo/system/next_command.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -22,7 +23,7 @@ std::string words_of(const Outcome& outcome) {
 
 std::string advice(const std::string& said) {
     if (said.find("No space left") != std::string::npos || said.find("no space left") != std::string::npos)
-        return "the target's disk is full: topo prune removes what earlier deployments left behind";
+        return "the target's disk is full: " + next_command("prune") + " removes what earlier deployments left behind";
     return {};
 }
 
@@ -42,9 +43,10 @@ host::Result<Staging> Staging::open(const Target& target, const std::vector<Blob
     TRY_ASSIGN(const Outcome outcome, capture(command));
     const std::vector<std::string> lines = lines_of(outcome.out);
     if (!outcome.ok() || lines.empty() || lines[0].empty())
-        return std::unexpected(host::Error(
-            ErrorCode::AccessFailed, "no staging folder on the target: " + words_of(outcome),
-            outcome.status == 9 ? "topo deploy --no-registry sends whole images instead" : advice(words_of(outcome))));
+        return std::unexpected(
+            host::Error(ErrorCode::AccessFailed, "no staging folder on the target: " + words_of(outcome),
+                        outcome.status == 9 ? next_command("deploy --no-registry") + " sends whole images instead"
+                                            : advice(words_of(outcome))));
     Staging staging(target, lines[0]);
     for (const Blob& blob : blobs)
         for (std::size_t i = 1; i < lines.size(); ++i) {

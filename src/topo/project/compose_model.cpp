@@ -496,7 +496,13 @@ Checked<Project> load_project(const LoadOptions& options) {
     project.name = name != nullptr ? name->value : variables.find("COMPOSE_PROJECT_NAME").value_or("");
     if (const auto forced = variables.find("COMPOSE_PROJECT_NAME"); forced && !forced->empty()) project.name = *forced;
     if (project.name.empty()) project.name = normalised_project_name(project.folder.filename().string());
-    if (project.name.empty() || normalised_project_name(project.name) != project.name)
+    if (project.name.empty())
+        return finding("compose.name", file, {},
+                       fmt::format("the folder \"{}\" gives the project no name: it has no letter from a to z and no "
+                                   "digit",
+                                   project.folder.filename().string()),
+                       "set the root key `name`");
+    if (normalised_project_name(project.name) != project.name)
         return finding(
             "compose.name", file, name == nullptr ? Mark{} : name->mark,
             fmt::format("\"{}\" is no project name: it must start with a letter or digit and hold only lower-case "

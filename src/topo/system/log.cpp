@@ -79,7 +79,7 @@ void log_error(const host::Error& error) {
 }
 
 void header(std::string_view title) {
-    if (g_logging.least > Level::Info) return;
+    if (g_logging.least > Level::Info || g_logging.format == Format::Json) return;
     // 60 - 7 - length - 1 strokes, of which the original pads; the visible line is 56 columns (section 1.2).
     const std::size_t used = 8 + title.size();
     std::string line;

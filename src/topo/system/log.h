@@ -32,7 +32,7 @@ inline void warn(std::string_view text) {
 /// An ERROR record; its hint is a second line, in JSON the fields `code` and `hint`.
 void log_error(const host::Error& error);
 
-/// An empty line and "┌─ Title ───…" of 56 columns, on standard output. Silent with -q.
+/// An empty line and "┌─ Title ───…" of 56 columns, on standard output. Silent with -q, and in JSON.
 void header(std::string_view title);
 
 /// A JSON string with its quotes; <, >, & as \u003c, … (as the original writes them).

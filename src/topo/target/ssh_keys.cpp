@@ -64,8 +64,11 @@ host::Result<void> generate(const Destination& destination, const std::string& u
                             const fs::path& path) {
     std::string comment =
         "ssh://" + user + "@" + destination.host + (destination.port.empty() ? "" : ":" + destination.port);
-    TRY_ASSIGN(const Outcome outcome,
-               pass_through({.argv = {"ssh-keygen", "-t", options.type, "-f", path.string(), "-C", comment}}));
+    Command command{.argv = {"ssh-keygen", "-t", options.type, "-f", path.string(), "-C", comment}};
+    // Where nobody reads what it says nobody is asked for a passphrase either.
+    const bool json = logging().format == Format::Json;
+    if (json) command.argv.insert(command.argv.end(), {"-q", "-N", ""});
+    TRY_ASSIGN(const Outcome outcome, json ? capture(command) : pass_through(command));
     if (outcome.status != 0)
         return host::failure(ErrorCode::AccessFailed, "ssh-keygen failed with exit status {}", outcome.status);
     return {};
@@ -81,9 +84,12 @@ host::Result<void> transfer(const Destination& destination, const std::string& p
     Command command{.argv = {"ssh", "-o", "ControlPath=none", "-o",
                              "PreferredAuthentications=publickey,password,keyboard-interactive"},
                     .input = std::string(trimmed(public_key)) + "\n"};
+    const bool alone = logging().format == Format::Json && ::isatty(STDIN_FILENO) == 0;  // nobody types a password
+    if (alone) command.argv.insert(command.argv.end(), {"-o", "BatchMode=yes"});
     for (const std::string& word : ssh_arguments(destination)) command.argv.push_back(word);
     command.argv.push_back("/bin/sh -c " + shell_quoted(script));
-    TRY_ASSIGN(const Outcome outcome, pass_through(command, Output::ErrorsOnly));
+    TRY_ASSIGN(const Outcome outcome, alone ? capture(command) : pass_through(command, Output::ErrorsOnly));
+    if (outcome.status == 255 && alone) return std::unexpected(ssh_error(destination, outcome.err, 255, false));
     if (outcome.status == 255)
         return std::unexpected(host::Error(ErrorCode::AccessFailed, fmt::format("ssh to {} failed", destination.uri()),
                                            "what ssh said stands above"));

@@ -29,6 +29,8 @@ host::Result<void> check(const Project& project, const DeployOptions& options) {
     if (!findings.empty())
         return std::unexpected(
             host::Error(ErrorCode::InvalidArgument, project_message(findings), "topo lint " + shell_quoted(file)));
+    const std::vector<Finding> contexts = check_contexts(project, file);
+    if (!contexts.empty()) return std::unexpected(host::Error(contexts.front()));
     // The original enforces required values on clone and configure only; a deployment without them is at least said.
     if (const auto text = host::read_text(options.file, yaml::kMaxBytes)) {
         const auto root = yaml::parse_first(*text, file);
@@ -253,10 +255,11 @@ host::Result<void> start_by_plugin(const ComposePlugin& plugin, const Project& p
         return std::unexpected(std::move(error));
     }
     const InterruptShield shield;
+    error.message += error.message.find('\n') == std::string::npos ? "; " : "\n";
     if (const auto back = restore(engine, project.name, *records->current, options, events); back)
-        error.message += "; the old containers run again";
+        error.message += "the old containers run again";
     else
-        error.message += "; the old containers could not be started again: " + back.error().message;
+        error.message += "the old containers could not be started again: " + back.error().message;
     error.message += what_is_there(engine, project.name);
     return std::unexpected(std::move(error));
 }

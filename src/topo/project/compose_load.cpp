@@ -19,7 +19,7 @@ constexpr std::size_t kMaxFiles = 100;
 
 class Loader {
   public:
-    explicit Loader(const Variables& variables) : variables_(variables) {}
+    Loader(const Variables& variables, const Findings& findings) : variables_(variables), findings_(findings) {}
 
     // A whole file: documents joined, includes read, services normalised, extends followed.
     Checked<NodePtr> root(const std::filesystem::path& path) {
@@ -57,9 +57,7 @@ class Loader {
                     fmt::format("the top-level object must be a mapping, not {}", yaml::name_of_type(*tree)));
             TRY(interpolate_values(*tree, name));
             TRY(check_root(*tree, name));
-            if (const Node* services = tree->own("services"))
-                for (const Entry& entry : services->entries)
-                    TRY(normalise_service(*entry.value, entry.key->value, name, path.parent_path()));
+            if (Node* services = const_cast<Node*>(tree->own("services"))) TRY(normalise(*services, name, path));
             if (joined == nullptr)
                 joined = tree;
             else
@@ -79,27 +77,52 @@ class Loader {
         return {};
     }
 
-    static Checked<void> check_root(const Node& tree, const std::string& name) {
-        for (const Entry& entry : tree.entries) {
-            const std::string& key = entry.key->value;
-            if (key.starts_with("x-")) continue;
-            const ComposeKey* known = find_key(root_keys(), key);
-            if (known == nullptr)
-                return finding("compose.schema", name, entry.key->mark,
-                               fmt::format("(root) additional properties '{}' not allowed", key),
-                               "remove the key, or start its name with x-");
-            const Node& value = *entry.value;
-            const bool null = value.is_scalar() && yaml::type_of(value) == yaml::ScalarType::Null;
-            const bool fits = null || (known->shape == Shape::Mapping && value.is_mapping()) ||
-                              (known->shape == Shape::Scalar && value.is_scalar()) ||
-                              (known->shape == Shape::List && !value.is_mapping());
-            if (!fits)
-                return finding("compose.schema", name, value.mark,
-                               fmt::format("{} must be {}, not {}", key,
-                                           known->shape == Shape::Mapping ? "a mapping" : "something else",
-                                           yaml::name_of_type(value)));
+    // Where all findings are wanted, what is wrong is left out of what is read.
+    Checked<void> normalise(Node& services, const std::string& name, const std::filesystem::path& path) {
+        for (std::size_t i = 0; i < services.entries.size();) {
+            const Entry& entry = services.entries[i];
+            auto right = normalise_service(*entry.value, entry.key->value, name, path.parent_path(), findings_);
+            if (right) {
+                ++i;
+                continue;
+            }
+            TRY(findings_.take(std::move(right)));
+            services.entries.erase(services.entries.begin() + static_cast<std::ptrdiff_t>(i));
         }
         return {};
+    }
+
+    Checked<void> check_root(Node& tree, const std::string& name) {
+        for (std::size_t i = 0; i < tree.entries.size();) {
+            auto right = check_root_key(tree.entries[i], name);
+            if (right) {
+                ++i;
+                continue;
+            }
+            TRY(findings_.take(std::move(right)));
+            tree.entries.erase(tree.entries.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+        return {};
+    }
+
+    static Checked<void> check_root_key(const Entry& entry, const std::string& name) {
+        const std::string& key = entry.key->value;
+        if (key.starts_with("x-")) return {};
+        const ComposeKey* known = find_key(root_keys(), key);
+        if (known == nullptr)
+            return finding("compose.schema", name, entry.key->mark,
+                           fmt::format("(root) additional properties '{}' not allowed", key),
+                           "remove the key, or start its name with x-");
+        const Node& value = *entry.value;
+        const bool null = value.is_scalar() && yaml::type_of(value) == yaml::ScalarType::Null;
+        const bool fits = null || (known->shape == Shape::Mapping && value.is_mapping()) ||
+                          (known->shape == Shape::Scalar && value.is_scalar()) ||
+                          (known->shape == Shape::List && !value.is_mapping());
+        if (fits) return {};
+        return finding(
+            "compose.schema", name, value.mark,
+            fmt::format("{} must be {}, not {}", key, known->shape == Shape::Mapping ? "a mapping" : "something else",
+                        yaml::name_of_type(value)));
     }
 
     Checked<void> includes(Node& tree, const std::filesystem::path& path) {
@@ -116,7 +139,7 @@ class Loader {
             for (const NodePtr& one : given->items) paths.push_back(one->value);
             for (const std::string& one : paths) {
                 const std::filesystem::path other = (path.parent_path() / one).lexically_normal();
-                Loader inner(variables_);
+                Loader inner(variables_, findings_);
                 inner.including_ = including_;
                 auto included = inner.root(other);
                 if (!included && included.error().code == "compose.read")
@@ -179,14 +202,15 @@ class Loader {
     }
 
     const Variables& variables_;
+    const Findings& findings_;
     std::map<std::string, NodePtr> files_, resolved_;
     std::set<std::string> including_;
 };
 
 }  // namespace
 
-Checked<NodePtr> load_tree(const std::filesystem::path& file, const Variables& variables) {
-    return Loader(variables).root(std::filesystem::absolute(file).lexically_normal());
+Checked<NodePtr> load_tree(const std::filesystem::path& file, const Variables& variables, const Findings& findings) {
+    return Loader(variables, findings).root(std::filesystem::absolute(file).lexically_normal());
 }
 
 }  // namespace talpa::topo

@@ -11,6 +11,7 @@ namespace talpa::topo {
 
 /// The root mapping. Every node keeps the mark of where it was written; `origin` in findings is that file.
 /// Findings: yaml.*, compose.empty, compose.interpolation, compose.extends, compose.include, compose.schema.
-[[nodiscard]] Checked<yaml::NodePtr> load_tree(const std::filesystem::path& file, const Variables& variables);
+[[nodiscard]] Checked<yaml::NodePtr> load_tree(const std::filesystem::path& file, const Variables& variables,
+                                               const Findings& findings);
 
 }  // namespace talpa::topo

@@ -81,30 +81,42 @@ void names_to_mapping(Node& node) {
     node = std::move(mapping);
 }
 
-Checked<void> check_keys(Node& node, std::span<const ComposeKey> keys, const std::string& path,
-                         const std::string& file) {
-    for (Entry& entry : node.entries) {
-        const std::string& name = entry.key->value;
-        if (name.starts_with("x-")) continue;
-        const ComposeKey* key = find_key(keys, name);
-        if (key == nullptr)
-            return finding("compose.schema", file, entry.key->mark,
-                           fmt::format("{} additional properties '{}' not allowed", path, name),
-                           "remove the key, or start its name with x-");
-        Node& value = *entry.value;
-        if (value.tag == "!reset") continue;
-        if (!fits(value, key->shape))
-            return finding(
-                "compose.schema", file, value.mark,
-                fmt::format("{}.{} must be {}, not {}", path, name, wanted(key->shape), yaml::name_of_type(value)));
-        const bool list = value.is_sequence();
-        if (list)
-            for (const NodePtr& item : value.items)
-                if (key->shape == Shape::MapOrList && !item->is_scalar())
-                    return finding("compose.schema", file, item->mark,
-                                   fmt::format("{}.{} must hold texts, not {}", path, name, yaml::name_of_type(*item)));
-        if (list && key->shape == Shape::MapOrList) list_to_mapping(value, name == "extra_hosts");
-        if (list && key->shape == Shape::ListOrMap) names_to_mapping(value);
+Checked<void> check_key(Entry& entry, std::span<const ComposeKey> keys, const std::string& path,
+                        const std::string& file) {
+    const std::string& name = entry.key->value;
+    if (name.starts_with("x-")) return {};
+    const ComposeKey* key = find_key(keys, name);
+    if (key == nullptr)
+        return finding("compose.schema", file, entry.key->mark,
+                       fmt::format("{} additional properties '{}' not allowed", path, name),
+                       "remove the key, or start its name with x-");
+    Node& value = *entry.value;
+    if (value.tag == "!reset") return {};
+    if (!fits(value, key->shape))
+        return finding(
+            "compose.schema", file, value.mark,
+            fmt::format("{}.{} must be {}, not {}", path, name, wanted(key->shape), yaml::name_of_type(value)));
+    const bool list = value.is_sequence();
+    if (list)
+        for (const NodePtr& item : value.items)
+            if (key->shape == Shape::MapOrList && !item->is_scalar())
+                return finding("compose.schema", file, item->mark,
+                               fmt::format("{}.{} must hold texts, not {}", path, name, yaml::name_of_type(*item)));
+    if (list && key->shape == Shape::MapOrList) list_to_mapping(value, name == "extra_hosts");
+    if (list && key->shape == Shape::ListOrMap) names_to_mapping(value);
+    return {};
+}
+
+Checked<void> check_keys(Node& node, std::span<const ComposeKey> keys, const std::string& path, const std::string& file,
+                         const Findings& findings) {
+    for (std::size_t i = 0; i < node.entries.size();) {
+        auto right = check_key(node.entries[i], keys, path, file);
+        if (right) {
+            ++i;
+            continue;
+        }
+        TRY(findings.take(std::move(right)));
+        node.entries.erase(node.entries.begin() + static_cast<std::ptrdiff_t>(i));
     }
     return {};
 }
@@ -221,7 +233,7 @@ NodePtr& entry_of(Node& mapping, std::string_view key, Mark mark) {
 }
 
 Checked<void> normalise_service(Node& service, const std::string& name, const std::string& file,
-                                const std::filesystem::path& folder) {
+                                const std::filesystem::path& folder, const Findings& findings) {
     const std::string path = "services." + name;
     if (!service.is_mapping())
         return finding("compose.schema", file, service.mark,
@@ -236,10 +248,10 @@ Checked<void> normalise_service(Node& service, const std::string& name, const st
             return finding(
                 "compose.schema", file, build->mark,
                 fmt::format("{}.build must be a text or a mapping, not {}", path, yaml::name_of_type(*build)));
-        TRY(check_keys(*build, build_keys(), path + ".build", file));
+        TRY(check_keys(*build, build_keys(), path + ".build", file, findings));
         absolute_paths_of_build(*build, folder);
     }
-    TRY(check_keys(service, service_keys(), path, file));
+    TRY(check_keys(service, service_keys(), path, file, findings));
     if (Node* env_file = const_cast<Node*>(service.own("env_file"))) absolute_env_files(*env_file, folder);
     if (Node* volumes = const_cast<Node*>(service.own("volumes"))) absolute_volumes(*volumes, folder);
     return {};

@@ -5,8 +5,10 @@
 
 #include "base/host/file.h"
 #include "base/host/sha256.h"
+#include "topo/project/compose_forms.h"
 #include "topo/project/compose_keys.h"
 #include "topo/project/compose_load.h"
+#include "topo/project/compose_references.h"
 #include "topo/project/compose_values.h"
 #include "topo/system/text.h"
 
@@ -51,8 +53,8 @@ bool is_name(std::string_view text, std::string_view first) {
 
 class ModelReader {
   public:
-    ModelReader(const std::string& file, const Variables& variables, Project& project)
-        : file_(file), variables_(variables), project_(project) {}
+    ModelReader(const std::string& file, const Variables& variables, const Findings& findings, Project& project)
+        : file_(file), variables_(variables), findings_(findings), project_(project) {}
 
     Checked<Service> service(const std::string& name, const Node& node) {
         Service s;
@@ -60,35 +62,18 @@ class ModelReader {
         s.mark = node.mark;
         // Compose's own rules, and the engines': else the first to notice is a build, or the start behind all the rest.
         if (!is_name(name, ".-"))
-            return finding("compose.schema", file_, node.mark,
-                           fmt::format("service \"{}\": a name has letters, digits, '.', '_' and '-' only", name));
+            TRY(findings_.take(
+                finding("compose.schema", file_, node.mark,
+                        fmt::format("service \"{}\": a name has letters, digits, '.', '_' and '-' only", name))));
+        const bool sound = findings_.count() == 0;
         for (const Entry& entry : node.entries) {
             const ComposeKey* key = find_key(service_keys(), entry.key->value);
             if (key == nullptr || is_null(*entry.value)) continue;
             const Place place{file_, fmt::format("services.{}.{}", name, key->name)};
-            switch (key->handling) {
-                case Handling::Own:
-                    TRY(own(s, key->name, *entry.value, place));
-                    break;
-                case Handling::Flag: {
-                    TRY_ASSIGN(const auto values, read_texts(*entry.value, place));
-                    for (const std::string& value : values) s.run_flags.emplace_back(key->flag, value);
-                    break;
-                }
-                case Handling::Switch: {
-                    TRY_ASSIGN(const bool on, read_bool(*entry.value, place));
-                    if (on) s.run_flags.emplace_back(key->flag, "");
-                    if (key->name == "privileged") s.privileged = on;
-                    break;
-                }
-                case Handling::Refused:
-                    refuse(place.path, *entry.value);
-                    break;
-                case Handling::Ignored:
-                    break;
-            }
+            TRY(findings_.take(value_of(s, *key, *entry.value, place)));
         }
-        if (s.image.empty() && !s.build)
+        // Where all findings are wanted, what says it may have been left out for another reason.
+        if (s.image.empty() && !s.build && sound)
             return finding("compose.schema", file_, node.mark,
                            fmt::format("service \"{}\" has neither an image nor a build context specified: invalid "
                                        "compose project",
@@ -109,6 +94,44 @@ class ModelReader {
     }
 
   private:
+    Checked<void> value_of(Service& s, const ComposeKey& key, const Node& node, const Place& place) {
+        TRY(form(key.name, node, place));
+        switch (key.handling) {
+            case Handling::Own:
+                return own(s, key.name, node, place);
+            case Handling::Flag: {
+                TRY_ASSIGN(const auto values, read_texts(node, place));
+                for (const std::string& value : values) s.run_flags.emplace_back(key.flag, value);
+                break;
+            }
+            case Handling::Switch: {
+                TRY_ASSIGN(const bool on, read_bool(node, place));
+                if (on) s.run_flags.emplace_back(key.flag, "");
+                if (key.name == "privileged") s.privileged = on;
+                break;
+            }
+            case Handling::Refused:
+                refuse(place.path, node);
+                break;
+            case Handling::Ignored:
+                break;
+        }
+        return {};
+    }
+
+    // What an engine would refuse, and late (table in compose_forms.cpp).
+    Checked<void> form(std::string_view key, const Node& node, const Place& place) const {
+        const auto one = [&](const Node& value) -> Checked<void> {
+            if (!value.is_scalar()) return {};
+            const auto should = wrong_form(key, value.value);
+            if (!should) return {};
+            return place.bad(value, fmt::format("\"{}\" is not {}", value.value, *should));
+        };
+        TRY(findings_.take(one(node)));
+        for (const NodePtr& item : node.items) TRY(findings_.take(one(*item)));
+        return {};
+    }
+
     void refuse(std::string path, const Node& node) { project_.not_honoured.push_back({std::move(path), node.mark}); }
 
     Checked<void> own(Service& s, std::string_view key, const Node& node, const Place& place) {
@@ -170,6 +193,11 @@ class ModelReader {
             TRY_ASSIGN(s.annotations, read_pairs(node, place, nullptr));
         } else if (key == "extra_hosts") {
             TRY_ASSIGN(s.extra_hosts, read_pairs(node, place, nullptr));
+            for (const Entry& entry : node.entries)
+                if (!is_host_address(entry.value->value))
+                    TRY(findings_.take(place.bad(
+                        *entry.value, fmt::format("\"{}\" is no address of {} (write NAME=ADDRESS, in numbers)",
+                                                  entry.value->value, entry.key->value))));
         } else if (key == "sysctls") {
             TRY_ASSIGN(s.sysctls, read_pairs(node, place, nullptr));
         } else if (key == "depends_on") {
@@ -180,8 +208,11 @@ class ModelReader {
             TRY_ASSIGN(s.stop_grace_period, read_duration(node, place));
         } else if (key == "devices") {
             for (const NodePtr& item : node.items) {
-                TRY_ASSIGN(std::string device, read_device(*item, place));
-                s.devices.push_back(std::move(device));
+                auto device = read_device(*item, place);
+                if (device)
+                    s.devices.push_back(std::move(*device));
+                else
+                    TRY(findings_.take(std::unexpected(std::move(device.error()))));
             }
         }
         return {};
@@ -194,6 +225,10 @@ class ModelReader {
             return place.bad(
                 node,
                 fmt::format("\"{}\" is no restart policy (no, always, on-failure[:N], unless-stopped)", node.value));
+        const std::size_t colon = node.value.find(':');
+        if (colon != std::string::npos &&
+            (policy != "on-failure" || !is_count(std::string_view(node.value).substr(colon + 1), false)))
+            return place.bad(node, fmt::format("\"{}\": only on-failure has a number behind it", node.value));
         s.restart = policy == "false" ? "no" : node.value;
         return {};
     }
@@ -227,6 +262,9 @@ class ModelReader {
             }
             if (key->name == "tags") {
                 TRY_ASSIGN(b.tags, read_texts(value, here));
+                for (const NodePtr& item : value.items)
+                    if (!is_image_reference(item->value))
+                        TRY(findings_.take(here.bad(*item, fmt::format("\"{}\" is no image reference", item->value))));
             }
             if (key->name == "labels") {
                 TRY_ASSIGN(b.labels, read_pairs(value, here, nullptr));
@@ -239,20 +277,27 @@ class ModelReader {
         return {};
     }
 
-    static Checked<void> ports(Service& s, const Node& node, const Place& place) {
+    Checked<void> ports(Service& s, const Node& node, const Place& place) const {
         for (const NodePtr& item : node.items) {
-            TRY_ASSIGN(const std::vector<Port> some, read_port(*item, place));
-            s.ports.insert(s.ports.end(), some.begin(), some.end());
+            auto some = read_port(*item, place);
+            if (some)
+                s.ports.insert(s.ports.end(), some->begin(), some->end());
+            else
+                TRY(findings_.take(std::unexpected(std::move(some.error()))));
         }
         return {};
     }
 
     // Of two mounts at the same place the later one counts (an extending service over the one it extends).
-    static Checked<void> volumes(Service& s, const Node& node, const Place& place) {
+    Checked<void> volumes(Service& s, const Node& node, const Place& place) const {
         for (const NodePtr& item : node.items) {
-            TRY_ASSIGN(Mount mount, read_mount(*item, place));
-            std::erase_if(s.mounts, [&](const Mount& m) { return m.target == mount.target; });
-            s.mounts.push_back(std::move(mount));
+            auto mount = read_mount(*item, place);
+            if (!mount) {
+                TRY(findings_.take(std::unexpected(std::move(mount.error()))));
+                continue;
+            }
+            std::erase_if(s.mounts, [&](const Mount& m) { return m.target == mount->target; });
+            s.mounts.push_back(std::move(*mount));
         }
         return {};
     }
@@ -327,6 +372,10 @@ class ModelReader {
             const Node* hard = value.own("hard");
             if (!value.is_scalar() && (soft == nullptr || hard == nullptr))
                 return place.below(entry.key->value).bad(value, "must be a number, or have soft and hard");
+            for (const Node* number : {&value, soft, hard})
+                if (number != nullptr && number->is_scalar() && !is_count(number->value, true))
+                    return place.below(entry.key->value)
+                        .bad(*number, fmt::format("\"{}\" is not a number, or -1", number->value));
             s.run_flags.emplace_back(
                 "--ulimit", value.is_scalar() ? fmt::format("{0}={1}:{1}", entry.key->value, value.value)
                                               : fmt::format("{}={}:{}", entry.key->value, soft->value, hard->value));
@@ -346,6 +395,7 @@ class ModelReader {
 
     const std::string& file_;
     const Variables& variables_;
+    const Findings& findings_;
     Project& project_;
 };
 
@@ -397,61 +447,6 @@ void read_networks(const Node& tree, Project& project) {
     }
 }
 
-Checked<void> check_references(const std::string& file, const Project& project) {
-    const auto is_inactive = [&](const std::string& name) {
-        return std::find(project.inactive.begin(), project.inactive.end(), name) != project.inactive.end();
-    };
-    for (const Service& service : project.services) {
-        for (const Dependency& d : service.depends_on)
-            if (project.find(d.service) == nullptr && d.required && !is_inactive(d.service))
-                return finding(
-                    "compose.reference", file, d.mark,
-                    fmt::format("service \"{}\" depends on undefined service \"{}\"", service.name, d.service));
-        if (service.build)
-            for (const auto& [context, source] : service.build->additional_contexts)
-                if (source.starts_with("service:") && project.find(source.substr(8)) == nullptr)
-                    return finding(
-                        "compose.reference", file, service.build->mark,
-                        fmt::format("service \"{}\": the build context \"{}\" names the undefined service \"{}\"",
-                                    service.name, context, source.substr(8)));
-        for (const Mount& mount : service.mounts) {
-            const bool named_volume = mount.type == Mount::Type::Volume && !mount.source.empty();
-            const bool known = std::any_of(project.volumes.begin(), project.volumes.end(),
-                                           [&](const NamedVolume& v) { return v.key == mount.source; });
-            if (named_volume && !known)
-                return finding("compose.reference", file, mount.mark,
-                               fmt::format("service \"{}\" refers to undefined volume {}", service.name, mount.source),
-                               fmt::format("add `{}:` below the root key `volumes`", mount.source));
-        }
-        for (const std::string& network : service.networks)
-            if (network != "default" && std::none_of(project.networks.begin(), project.networks.end(),
-                                                     [&](const Network& n) { return n.key == network; }))
-                return finding("compose.reference", file, service.mark,
-                               fmt::format("service \"{}\" refers to undefined network {}", service.name, network));
-    }
-    return {};
-}
-
-Checked<void> check_cycles(const std::string& file, const Project& project) {
-    std::set<std::string> done;
-    bool moved = true;
-    while (moved) {
-        moved = false;
-        for (const Service& service : project.services) {
-            if (done.contains(service.name)) continue;
-            const bool ready = std::all_of(
-                service.depends_on.begin(), service.depends_on.end(),
-                [&](const Dependency& d) { return done.contains(d.service) || project.find(d.service) == nullptr; });
-            if (ready) done.insert(service.name), moved = true;
-        }
-    }
-    for (const Service& service : project.services)
-        if (!done.contains(service.name))
-            return finding("compose.cycle", file, service.mark,
-                           fmt::format("service \"{}\" depends on itself, by way of its depends_on", service.name));
-    return {};
-}
-
 }  // namespace
 
 bool Service::is_firmware() const {
@@ -485,7 +480,8 @@ Checked<Project> load_project(const LoadOptions& options) {
     Variables variables;
     for (const auto& [name, value] : options.variables) variables.set(name, value);
     TRY(load_dotenv(project.folder, variables));
-    auto loaded = load_tree(project.file, variables);
+    const Findings findings(options.all);
+    auto loaded = load_tree(project.file, variables, findings);
     if (!loaded) {
         if (loaded.error().file == project.file.string()) loaded.error().file = file;
         return std::unexpected(loaded.error());
@@ -522,9 +518,14 @@ Checked<Project> load_project(const LoadOptions& options) {
     for (const std::string& one : split(variables.find("COMPOSE_PROFILES").value_or(""), ","))
         if (!trimmed(one).empty()) profiles.emplace_back(trimmed(one));
     if (const Node* services = tree.own("services")) {
-        ModelReader reader(file, variables, project);
+        ModelReader reader(file, variables, findings, project);
         for (const Entry& entry : services->entries) {
-            TRY_ASSIGN(Service service, reader.service(entry.key->value, *entry.value));
+            auto read = reader.service(entry.key->value, *entry.value);
+            if (!read) {
+                TRY(findings.take(std::unexpected(std::move(read.error()))));
+                continue;
+            }
+            Service service = std::move(*read);
             service.mark = entry.key->mark;
             const bool active =
                 service.profiles.empty() ||
@@ -543,8 +544,8 @@ Checked<Project> load_project(const LoadOptions& options) {
             project.success_message_is_text = message->is_scalar();
             if (message->is_scalar()) project.success_message = message->value;
         }
-    TRY(check_references(file, project));
-    TRY(check_cycles(file, project));
+    // Of what was left out as wrong others may speak.
+    if (findings.count() == 0) TRY(check_references(file, project, findings));
     project.missing_variables.assign(variables.missing().begin(), variables.missing().end());
     return project;
 }

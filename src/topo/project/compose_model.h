@@ -128,6 +128,8 @@ struct LoadOptions {
     std::filesystem::path file;
     std::vector<std::string> profiles;  ///< with COMPOSE_PROFILES
     Pairs variables;                    ///< TOPO_TARGET, …: win over the environment
+    /// If given, what is wrong with single keys and values goes there, and the reading goes on without them.
+    std::vector<Finding>* all = nullptr;
 };
 
 /// Everything that deploy does before it touches an engine, apart from the checks of project_checks.h.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "topo/project/compose_forms.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -176,7 +177,11 @@ Checked<Mount> read_mount(const Node& node, const Place& place) {
         if (!node.is_scalar()) return place.bad(node, "must be a text or a mapping");
         std::vector<std::string> parts = split(node.value, ":");
         if (parts.size() > 3) return place.bad(node, fmt::format("\"{}\" has too many colons", node.value));
+        if (parts.size() > 1 && parts[0].empty())
+            return place.bad(node, fmt::format("\"{}\" has no source", node.value));
         if (parts.size() == 1) parts.insert(parts.begin(), "");
+        if (parts.size() == 3 && !are_mount_options(parts[2]))
+            return place.bad(node, fmt::format("\"{}\" are no options of a mount (ro, rw, z, …)", parts[2]));
         mount.source = parts[0];
         mount.target = parts[1];
         if (parts.size() == 3) mount.options = parts[2];
@@ -191,12 +196,30 @@ Checked<Mount> read_mount(const Node& node, const Place& place) {
 }
 
 Checked<std::string> read_device(const Node& node, const Place& place) {
-    if (node.is_scalar() && !node.value.empty()) return node.value;
+    if (node.is_scalar() && !node.value.empty()) {
+        const std::vector<std::string> parts = split(node.value, ":");
+        const bool cdi = node.value.find('=') != std::string::npos;  // "vendor.com/class=name"
+        const bool paths = parts[0].starts_with('/') && (parts.size() < 2 || parts[1].starts_with('/') ||
+                                                         (parts.size() == 2 && are_device_permissions(parts[1])));
+        if (parts.size() > 3 || (!cdi && !paths))
+            return place.bad(node, fmt::format("\"{}\" is not \"/dev/NAME\" or \"HOST:CONTAINER[:rwm]\"", node.value));
+        if (parts.size() == 3 && !are_device_permissions(parts[2]))
+            return place.bad(node, fmt::format("\"{}\" are no permissions (r, w, m)", parts[2]));
+        return node.value;
+    }
     const std::string source = text_of(node, "source"), target = text_of(node, "target");
     if (source.empty()) return place.bad(node, "must be \"/dev/NAME\" or \"HOST:CONTAINER[:rwm]\"");
     std::string text = source + ":" + (target.empty() ? source : target);
     if (const std::string permissions = text_of(node, "permissions"); !permissions.empty()) text += ":" + permissions;
     return text;
+}
+
+// With its unit: engines and Compose refuse one without.
+static Checked<std::chrono::milliseconds> read_exact_duration(const Node& node, const Place& place) {
+    const auto value = parse_duration(node.value);
+    if (!node.is_scalar() || !value)
+        return place.bad(node, fmt::format("\"{}\" is no duration such as 5s or 1m30s", node.value));
+    return *value;
 }
 
 Checked<Healthcheck> read_healthcheck(const Node& node, const Place& place) {
@@ -217,14 +240,16 @@ Checked<Healthcheck> read_healthcheck(const Node& node, const Place& place) {
             if (!known) return here.bad(*entry.value, "must start with NONE, CMD or CMD-SHELL");
             if (check.test[0] == "NONE") check.disabled = true;
         } else if (key == "interval") {
-            TRY_ASSIGN(check.interval, read_duration(*entry.value, here));
+            TRY_ASSIGN(check.interval, read_exact_duration(*entry.value, here));
         } else if (key == "timeout") {
-            TRY_ASSIGN(check.timeout, read_duration(*entry.value, here));
+            TRY_ASSIGN(check.timeout, read_exact_duration(*entry.value, here));
         } else if (key == "start_period") {
-            TRY_ASSIGN(check.start_period, read_duration(*entry.value, here));
+            TRY_ASSIGN(check.start_period, read_exact_duration(*entry.value, here));
         } else if (key == "retries") {
             TRY_ASSIGN(check.retries, read_int(*entry.value, here, 0, 100'000));
-        } else if (key != "start_interval" && !key.starts_with("x-")) {
+        } else if (key == "start_interval") {
+            TRY(read_exact_duration(*entry.value, here));
+        } else if (!key.starts_with("x-")) {
             return here.bad(*entry.key, "is no field of a health check");
         }
     }

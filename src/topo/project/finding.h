@@ -3,6 +3,8 @@
 
 #include <expected>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/host/error.h"
 
@@ -32,6 +34,22 @@ struct Finding {
 
 template <typename T>
 using Checked = std::expected<T, Finding>;
+
+/// Where findings go: with a list all of them, and the reading goes on; without one the first ends it.
+class Findings {
+  public:
+    explicit Findings(std::vector<Finding>* all = nullptr) : all_(all) {}
+    /// Passes an error on, or keeps it and makes it good.
+    [[nodiscard]] Checked<void> take(Checked<void> result) const {
+        if (result || all_ == nullptr) return result;
+        all_->push_back(std::move(result.error()));
+        return {};
+    }
+    [[nodiscard]] std::size_t count() const { return all_ == nullptr ? 0 : all_->size(); }
+
+  private:
+    std::vector<Finding>* all_;
+};
 
 [[nodiscard]] std::unexpected<Finding> finding(std::string code, std::string file, Mark mark, std::string message,
                                                std::string fix = {});

@@ -70,6 +70,29 @@ std::vector<Finding> check_project(const Project& project, const std::string& fi
     return findings;
 }
 
+std::vector<Finding> check_contexts(const Project& project, const std::string& file) {
+    std::vector<Finding> findings;
+    std::error_code ignored;
+    const auto missing = [&](const Service& service, const std::string& what) {
+        findings.push_back({"build.context.missing",
+                            Severity::Error,
+                            file,
+                            service.build->mark,
+                            fmt::format("service \"{}\": {} is not there", service.name, what),
+                            {}});
+    };
+    for (const Service& service : project.services) {
+        if (!service.build || !service.build->context.starts_with('/')) continue;  // a URL
+        const std::filesystem::path context = service.build->context;
+        const std::filesystem::path dockerfile = context / service.build->dockerfile;
+        if (!std::filesystem::is_directory(context, ignored))
+            missing(service, "the build context " + context.string());
+        else if (service.build->dockerfile_inline.empty() && !std::filesystem::exists(dockerfile, ignored))
+            missing(service, dockerfile.string());
+    }
+    return findings;
+}
+
 std::string project_message(const std::vector<Finding>& findings) {
     std::string text = "project is not ready for linux/arm64 deployments:";
     for (const Finding& one : findings) text += "\n- " + one.message;
@@ -92,11 +115,25 @@ std::vector<Finding> lint(const std::filesystem::path& path) {
         check_parameters(**root, file, *x_topo, findings);
     else if (sound)
         add_once(findings, x_topo.error());
-    const auto project = load_project({.file = path, .profiles = {"*"}, .variables = {}});
+    std::vector<Finding> wrong;
+    const auto project = load_project({.file = path, .profiles = {"*"}, .variables = {}, .all = &wrong});
+    for (Finding& one : wrong) {
+        if (one.file == std::filesystem::absolute(path).lexically_normal().string()) one.file = file;
+        add_once(findings, std::move(one));
+    }
     if (!project) {
         add_once(findings, project.error());
     } else {
-        for (Finding& one : check_project(*project, file)) add_once(findings, std::move(one));
+        for (Finding& one : check_contexts(*project, file)) add_once(findings, std::move(one));
+        // Of what was left out as wrong, others would speak beside the point.
+        const auto beside = [&](const Finding& one) {
+            return one.code == "compose.no-services" ? !wrong.empty()
+                                                     : std::any_of(wrong.begin(), wrong.end(), [&](const Finding& w) {
+                                                           return w.mark.line == one.mark.line;
+                                                       });
+        };
+        for (Finding& one : check_project(*project, file))
+            if (!beside(one)) add_once(findings, std::move(one));
         for (const NotHonoured& key : project->not_honoured)
             add_once(findings, {"compose.key.plugin-only",
                                 Severity::Note,

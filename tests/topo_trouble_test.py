@@ -253,6 +253,17 @@ def check_lock(check, board, project):
     check.equal(second.returncode, 0, f"the killed one is not waited for: {out}{err}")
     compose.write_text(good)
     topo("down", "--target", TARGET, cwd=project)
+    # Two services whose images are one, under two names.
+    (project / "small").mkdir()
+    shutil.copy(project / "app" / "web", project / "small" / "web")
+    (project / "small" / "Dockerfile").write_text("FROM scratch\nCOPY web /web\nENTRYPOINT [\"/web\"]\n")
+    compose.write_text("services:\n" + "".join(f"  {name}: {{platform: linux/arm64, build: small}}\n" for name in ("one", "two")))
+    ran = topo("deploy", "--target", TARGET, cwd=project)
+    check.equal(ran.returncode, 0, f"one image, two names: {ran.stdout}{ran.stderr}")
+    shown = json.loads(topo("ps", "--target", TARGET, "--json", cwd=project).stdout)["containers"]
+    check.equal([(c["names"], c["image"]) for c in shown], [(f"{project.name}-{name}-1", f"{project.name}-{name}") for name in ("one", "two")], "each under its own")
+    topo("down", "--target", TARGET, cwd=project)
+    compose.write_text(good)
     check.equal(board.run("podman ps -aq").stdout, "", "nothing is left")
 
 

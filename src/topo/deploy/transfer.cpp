@@ -129,6 +129,11 @@ std::string load_script(const Engine& target, const TransferPlan& plan,
                 "rm -f {0}/blobs; ln -s ../blobs {0}/blobs\nid=$({1} pull -q oci:{0})\n{1} untag \"$id\"\n{1} tag "
                 "\"$id\" {2}\n",
                 folder, engine, name);
+            // The same image under another name may have come before: that name went with the others.
+            for (std::size_t k = 0; k < i; ++k)
+                if (plan.send[k].image.id == plan.send[i].image.id)
+                    script += fmt::format("{} tag \"$id\" {}\n", engine,
+                                          shell_quoted(with_tag(plan.send[k].target_name)));
         } else {
             std::set<std::string> done;
             for (std::size_t k = 0; k < images[i]->layers.size(); ++k) {

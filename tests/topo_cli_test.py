@@ -215,13 +215,13 @@ def check_boards(check, folder):
     (programs / "talpa").chmod(0o755)
     sample = SAMPLES / "valid/01-minimal.yaml"
     for words, up in ((("ps",), False), (("status",), False), (("logs", "--file", sample), False), (("stop",), False), (("down",), False), (("rollback",), False), (("prune",), False),
-                      (("deploy", "--plan"), False), (("deploy",), True), (("health",), True)):
+                      (("deploy", "--plan"), False), (("deploy",), True), (("describe",), False), (("doctor",), False), (("health", "--strict"), False), (("install", "remoteproc-runtime"), True)):
         (folder / "talpa-calls").write_text("")
-        file = [] if words[0] in ("logs", "health") else ["-f", sample]
+        file = [] if words[0] in ("logs", "health", "describe", "doctor", "install") else ["-f", sample]
         ran = subprocess.run([programs / "topo", *words, *file, "--target", "board://nosuch"], capture_output=True, text=True)
         calls = (folder / "talpa-calls").read_text()
         check.equal((ran.returncode, "board up --name nosuch" in calls), (1, up), f"{words}: {ran.stderr}")
-        check.has(ran.stderr, "talpa board up --name nosuch", f"{words}: what brings it up")
+        check.has(ran.stdout + ran.stderr, "talpa board up --name nosuch", f"{words}: what brings it up")
 
 
 def check_odd_files(check, folder):

@@ -106,7 +106,11 @@ def go(check, shell, catalogue):
     status, said = shell.paste(f"topo configure {name}={value}")
     check.equal((status, said), (0, ""), "configure")
 
-    # The board comes up by itself; what health finds wrong it says how to mend.
+    # Who only looks brings no board up, and says how; what health finds wrong it says how to mend.
+    status, said = shell.paste("topo health --skip-version-checks")
+    up = [command for command in commands_of_health(said) if "board up" in command]
+    check.equal(up, [f"talpa board up --name {NAME}"], "health has the command that brings the board up")
+    check.equal(shell.paste(up[0])[0], 0, up[0])
     status, said = shell.paste("topo health --skip-version-checks")
     check.has(said, "Processing Domain Driver (remoteproc): ✅ (imx-rproc)", "health")
     fixes = [command for command in commands_of_health(said) if "install remoteproc-runtime" in command]

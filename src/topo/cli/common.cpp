@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "topo/cli/commands.h"
+#include "topo/cli/look_at_target.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -18,11 +19,10 @@ void print(std::string_view text) {
 
 namespace {
 
-// Commands that only look at what runs, or end it, bring no board up: a typing error in its name would make a new one.
+// Only what puts something on a board brings it up: elsewhere a typing error in its name would make a new one.
 bool may_start_a_board(const Invocation& invocation) {
-    for (const std::string_view name : {"ps", "status", "logs", "stop", "down", "rollback", "prune"})
-        if (invocation.command->name == name) return false;
-    return !(invocation.command->name == "deploy" && invocation.on("--plan"));
+    if (invocation.command->name == "deploy") return !invocation.on("--plan");
+    return invocation.command->name == "install";
 }
 
 host::Result<void> board_is_up(const std::string& name) {
@@ -39,14 +39,32 @@ host::Result<void> board_is_up(const std::string& name) {
 
 }  // namespace
 
-std::expected<std::optional<Destination>, Failure> optional_target(const Invocation& invocation) {
+std::expected<std::optional<Destination>, Failure> given_target(const Invocation& invocation) {
     const std::string given = chosen_target(invocation.text("--target"));
     if (given.empty()) return std::nullopt;
     auto destination = parse_destination(given);
     if (!destination) return wrong_usage(destination.error().message, destination.error().hint);
+    return *destination;
+}
+
+std::expected<std::optional<Destination>, Failure> optional_target(const Invocation& invocation) {
+    TRY_ASSIGN(const auto destination, given_target(invocation));
+    if (!destination) return std::nullopt;
     if (destination->board && !may_start_a_board(invocation)) TRY(board_is_up(destination->host));
     TRY(bring_up_board(*destination));
-    return *destination;
+    return destination;
+}
+
+TargetHealth look_at_target(const Destination& destination, const HealthOptions& options) {
+    if (!destination.board) return check_target(destination, options);
+    auto up = board_is_up(destination.host);
+    if (up) up = bring_up_board(destination);  // it is up: only how it is reached is written down
+    if (up) return check_target(destination, options);
+    return {
+        .destination = destination,
+        .connectivity = {"Connectivity", Status::Error, up.error().message, Fix{"Bring the board up", up.error().hint}},
+        .dependencies = {},
+        .driver = {std::string(kDriverCheck), Status::Info, "not asked", {}}};
 }
 
 std::expected<Destination, Failure> needed_target(const Invocation& invocation) {

@@ -3,7 +3,7 @@
 
 #include "base/host/file.h"
 #include "base/host/json.h"
-#include "topo/cli/commands.h"
+#include "topo/cli/look_at_target.h"
 #include "topo/cli/opened.h"
 #include "topo/system/text.h"
 #include "topo/target/device_tree.h"
@@ -40,7 +40,7 @@ class Doctor {
     // Connection first: without it nothing else can be asked. Returns whether there is one.
     std::expected<bool, Failure> connection(const HealthOptions& options) {
         for (int attempt = 0; attempt < 3; ++attempt) {
-            const TargetHealth health = check_target(destination_, options);
+            const TargetHealth health = look_at_target(destination_, options);
             if (health.connectivity.status == Status::Ok) {
                 health_ = health;
                 return true;
@@ -48,20 +48,26 @@ class Doctor {
             const std::string& value = health.connectivity.value;
             say(health.connectivity, "target");
             bool tried = false;
-            if (value == "ssh host key is unknown" && agreed("Trust this host key?")) {
+            if (destination_.board && agreed("Bring the board up?")) {
+                TRY(bring_up_board(destination_));
+                done_.push_back("brought the board up");
+                tried = true;
+            }
+            if (!tried && value == "ssh host key is unknown" && agreed("Trust this host key?")) {
                 HealthOptions trusting = options;
                 trusting.accept_new_host_keys = true;
-                (void)check_target(destination_, trusting);
+                (void)look_at_target(destination_, trusting);
                 done_.push_back("trusted the host key");
                 tried = true;
-            } else if (value == "ssh host key has changed" &&
+            } else if (!tried && value == "ssh host key has changed" &&
                        agreed("Remove the old host key? Only if you know why it changed")) {
                 TRY_ASSIGN(
                     const Outcome ran,
                     pass_through({.argv = {"ssh-keygen", "-R", destination_.known_hosts_name()}}, Output::ErrorsOnly));
                 tried = ran.status == 0;
                 if (tried) done_.push_back("removed the old host key");
-            } else if ((value == "ssh authentication failed" || value == "ssh too many authentication failures") &&
+            } else if (!tried &&
+                       (value == "ssh authentication failed" || value == "ssh too many authentication failures") &&
                        agreed("Set up an SSH key?")) {
                 TRY(setup_keys(destination_, {}));
                 done_.push_back("set up an SSH key");
@@ -179,7 +185,7 @@ class Doctor {
 Done run_doctor(const Invocation& invocation) {
     HealthOptions options;
     TRY_ASSIGN(options.timeout, timeout_of(invocation, "--timeout", "5s"));
-    TRY_ASSIGN(const auto destination, optional_target(invocation));
+    TRY_ASSIGN(const auto destination, given_target(invocation));
     Doctor doctor(invocation, destination.value_or(Destination{}));
     TRY_ASSIGN(int open, doctor.host(options));
     bool connected = true;

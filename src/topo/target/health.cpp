@@ -294,7 +294,7 @@ void judge_target(const ProbeAnswers& answers, TargetHealth& health) {
         }
         health.dependencies.push_back(std::move(check));
     }
-    health.driver = {"Processing Domain Driver (remoteproc)", Status::Ok, one_line(joined(names, ", ")), {}};
+    health.driver = {kDriverCheck, Status::Ok, one_line(joined(names, ", ")), {}};
     if (remote.timed_out()) {
         health.driver.status = Status::Error;
         health.driver.value = "timed out";
@@ -309,7 +309,7 @@ TargetHealth check_target(const Destination& destination, const HealthOptions& o
     TargetHealth health;
     health.destination = destination;
     health.connectivity = {"Connectivity", Status::Ok, {}, {}};
-    health.driver = {"Processing Domain Driver (remoteproc)", Status::Info, "no remoteproc devices found", {}};
+    health.driver = {kDriverCheck, Status::Info, "no remoteproc devices found", {}};
     const Target target(
         destination, {.timeout = options.timeout, .batch = true, .accept_new_host_keys = options.accept_new_host_keys});
     if (const auto connected = target.connect(); !connected) {

@@ -23,6 +23,8 @@ struct Check {
     std::optional<Fix> fix;
 };
 
+inline constexpr const char* kDriverCheck = "Processing Domain Driver (remoteproc)";
+
 struct TargetHealth {
     Destination destination;
     Check connectivity;

@@ -75,7 +75,7 @@ def check_deploy(check, board, project):
     check.has(ran.stdout, "Container Engine: ⚠️ (podman; docker is installed but does not answer)" if stopped else f"Container Engine: ✅ ({ENGINE})", "health")
     if stopped:
         said = topo("ps", "--target", TARGET, cwd=project)
-        check.that("Podman is used" in said.stderr and f"ssh ssh://{TARGET} 'systemctl start docker'" in said.stderr, f"and so it is by every command: {said.stderr}")
+        check.that("Podman is used" in said.stderr and f"ssh ssh://{TARGET} 'systemctl start docker'" in said.stderr, f"and so it is by who finds nothing: {said.stderr}")
         check.that("Podman is used" not in topo("ps", "--engine", "podman", "--target", TARGET, cwd=project).stderr, "unless it was chosen")
     for row in ("Connectivity: ✅", "Remoteproc Runtime: ✅ (remoteproc-runtime)", "Hardware Info: ✅ (lscpu)",
                 "Processing Domain Driver (remoteproc): ✅ (imx-rproc)"):
@@ -99,7 +99,9 @@ def check_deploy(check, board, project):
     ps = json.loads(topo("ps", "--target", TARGET, "-o", "json", cwd=project).stdout)["containers"]
     check.equal([(c["names"], c["image"], c["state"], c["processingDomain"], c["address"]) for c in ps],
                 [("e2e-runner-1", "e2e-runner", "running", "imx-rproc", ""), ("e2e-web-1", "e2e-web", "running", "Linux Host", "127.0.0.1:3001")], "ps")
-    check.has(topo("ps", "--target", TARGET, cwd=project).stdout, "Container ID   Names", "ps, plain")
+    ran = topo("ps", "--target", TARGET, cwd=project)
+    check.has(ran.stdout, "Container ID   Names", "ps, plain")
+    check.that("Podman is used" not in ran.stderr, f"what is found needs no warning: {ran.stderr}")
     logs = topo("logs", "--target", TARGET, "web", cwd=project).stdout
     check.has(logs, "serving hello world", "logs")
     labels = json.loads(board.run(f"{ENGINE} inspect e2e-web-1").stdout)[0]["Config"]["Labels"]
@@ -114,6 +116,10 @@ def check_changes(check, board, project):
     check.has(ran.stdout, "e2e-web  Unchanged", "an unchanged image is not sent")
     check.has(ran.stdout, "e2e-web-1  Running", "an unchanged container stays")
     check.equal(board.run(f"{ENGINE} inspect --format '{{{{.Id}}}}' e2e-web-1").stdout, first, "the same container")
+    other = project.parent / "other" / project.name
+    shutil.copytree(project, other)
+    plan = json.loads(topo("deploy", "--target", TARGET, "--plan", "--json", cwd=other).stdout)
+    check.equal({c["action"] for c in plan["containers"]}, {"keep"}, "the same project in another folder is the same project")
 
     # Docker's other client builds with BuildKit where the newer one, without its plugin, cannot.
     if ENGINE == "docker" and pathlib.Path("/usr/bin/docker").exists():

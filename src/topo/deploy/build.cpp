@@ -94,6 +94,7 @@ host::Result<void> pull_one(const Project& project, const Service& service, cons
                pass_through(host.command(words),
                             logging().format == Format::Json ? Output::ErrorsOnly : Output::ErrorsToOutput));
     if (ran.status == 0) return {};
+    host.nothing_found();
     return std::unexpected(
         host::Error(ErrorCode::AccessFailed,
                     fmt::format("the image {} of service \"{}\" is not on this machine and could not be pulled",

@@ -16,19 +16,6 @@ std::string one_line(std::string_view text) {
     return printable(trimmed(text), LineEnds::Replace);
 }
 
-// Podman answers and Docker, which is installed, does not: what ran under Docker is not seen then, so it is said, once
-// for each place.
-void say_docker_is_stopped(const std::string& where, const std::string& said, const std::string& start) {
-    static std::mutex mutex;
-    static std::set<std::string> told;
-    const std::lock_guard lock(mutex);
-    if (!told.insert(where).second) return;
-    warn(
-        fmt::format("Docker is installed on {} but does not answer, so Podman is used ({}). To start Docker: {}; to "
-                    "choose: --engine docker or --engine podman",
-                    where, said, start));
-}
-
 }  // namespace
 
 std::string_view name_of(EngineKind kind) {
@@ -79,9 +66,12 @@ host::Result<Engine> Engine::find(const Target& target) {
     for (const std::string& line : lines_of(outcome.out)) {
         if (line == "ok docker" || line == "ok podman") {
             const bool docker = line == "ok docker";
-            if (!docker && stopped)
-                say_docker_is_stopped(where, docker_said, docker_start_command(target.destination()));
             Engine engine(docker ? EngineKind::Docker : EngineKind::Podman, target);
+            if (!docker && stopped)
+                engine.docker_stopped_ = fmt::format(
+                    "Docker is installed on {} but does not answer, so Podman is used ({}). To start Docker: {}; to "
+                    "choose: --engine docker or --engine podman",
+                    where, docker_said, docker_start_command(target.destination()));
             engine.info_json_ = outcome.out.substr(outcome.out.find(line) + line.size());
             return engine;
         }
@@ -101,6 +91,13 @@ host::Result<Engine> Engine::find(const Target& target) {
         host::Error(ErrorCode::NotFound, fmt::format("no container engine works on {}: {}", where, tried),
                     stopped ? docker_start_command(target.destination())
                             : "start it (systemctl start docker), or install one: apt-get install podman"));
+}
+
+void Engine::nothing_found() const {
+    static std::mutex mutex;
+    static std::set<std::string> told;
+    const std::lock_guard lock(mutex);
+    if (!docker_stopped_.empty() && told.insert(docker_stopped_).second) warn(docker_stopped_);
 }
 
 Command Engine::command(const std::vector<std::string>& words, bool terminal) const {
@@ -147,7 +144,9 @@ host::Result<std::vector<Container>> Engine::containers(const std::string& proje
     const std::size_t cut = outcome.out.find("---\n");
     if (cut == std::string::npos)
         return host::failure(ErrorCode::InvalidArgument, "{} answered something that is no list of containers", engine);
-    return parse_containers(kind_, outcome.out.substr(cut + 4), outcome.out.substr(0, cut));
+    auto found = parse_containers(kind_, outcome.out.substr(cut + 4), outcome.out.substr(0, cut));
+    if (found && found->empty()) nothing_found();
+    return found;
 }
 
 host::Result<std::vector<Image>> Engine::inspect_images(const std::string& script) const {

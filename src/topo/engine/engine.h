@@ -84,6 +84,9 @@ class Engine {
     [[nodiscard]] EngineKind kind() const { return kind_; }
     [[nodiscard]] const Target& target() const { return target_; }
 
+    /// Nothing is there of what was looked for: says once that Docker, where it may be, does not answer.
+    void nothing_found() const;
+
     /// The command, to be run with process.h.
     [[nodiscard]] Command command(const std::vector<std::string>& words, bool terminal = false) const;
     /// Runs it. A status other than 0 is an error that quotes the engine, unless `any_status`.
@@ -109,7 +112,8 @@ class Engine {
     [[nodiscard]] host::Result<std::vector<Image>> inspect_images(const std::string& script) const;
     EngineKind kind_;
     Target target_;
-    std::string info_json_;  ///< what find() was told
+    std::string info_json_;       ///< what find() was told
+    std::string docker_stopped_;  ///< likewise: that Docker is there and does not answer
 };
 
 // What the engines answer, taken apart; apart from asking, so that any answer can be tested.

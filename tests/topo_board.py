@@ -24,6 +24,7 @@ WEB_C = r"""
 static void bye(int s) { (void)s; _exit(0); }
 int main(int argc, char** argv) {
     signal(SIGTERM, bye);
+    if (argc > 1 && argv[1][0] == '-') return 0;
     if (argc > 1 && !strcmp(argv[1], "check")) return access("/sick", F_OK) == 0;
     if (argc > 1 && !strcmp(argv[1], "fail")) { printf("cannot go on\n"); return 3; }
     int s = socket(AF_INET, SOCK_STREAM, 0), one = 1;

@@ -43,6 +43,15 @@ def check_install(check, board, folder):
     check.equal(board.run("cksum < /usr/local/bin/remoteproc-runtime").stdout, subprocess.run(["cksum"], stdin=open(folder / "web", "rb"), capture_output=True, text=True).stdout, "the bytes")
     ran = topo("install", "remoteproc-runtime", "--target", TARGET, "--from", tar, "--json")
     check.equal(json.loads(ran.stdout)[0], {"path": "/usr/local/bin", "on_path": True, "binary": "remoteproc-runtime"}, "again, over the one that is there")
+    # A whole ELF program for this machine that cannot be run (its interpreter is not there): the old one stays.
+    sick = folder / "sick"
+    sick.mkdir()
+    shutil.copy(folder / "web", sick / "containerd-shim-remoteproc-v1")
+    sh(f"cd {sick} && echo 'int main(void) {{ return 0; }}' > x.c && gcc -Wl,--dynamic-linker=/none -o remoteproc-runtime x.c && tar -czf r.tgz remoteproc-runtime containerd-shim-remoteproc-v1")
+    ran = topo("install", "remoteproc-runtime", "--target", TARGET, "--from", sick / "r.tgz")
+    check.that(ran.returncode == 1 and "the new remoteproc-runtime does not run on the target, and what was there stays" in ran.stderr, f"a program that does not run: {ran.stdout}{ran.stderr}")
+    check.equal(board.run("cksum < /usr/local/bin/remoteproc-runtime").stdout, subprocess.run(["cksum"], stdin=open(folder / "web", "rb"), capture_output=True, text=True).stdout, "the old one")
+    check.that("topo-new" not in board.run("ls -A /usr/local/bin").stdout, "nothing of the new one")
     board.run("rm /usr/local/bin/*remoteproc*")
     # A package's files stay as they are: what comes before them on PATH is written.
     board.run("mkdir -p /run/package/bin; cp /bin/true /run/package/bin/remoteproc-runtime; "

@@ -26,6 +26,7 @@ constexpr std::array<const char*, 2> kBinaries = {"remoteproc-runtime", "contain
 constexpr Milliseconds kDownload(120'000);
 constexpr const char* kLocal = "/usr/local/bin";  // the administrator's, where no package puts files
 constexpr int kOwned = 77;                        // of put()'s script: the file there is a package's
+constexpr int kDoesNotRun = 78;                   // likewise: the new program cannot be run
 
 std::optional<std::array<int, 3>> version_numbers(std::string_view text) {
     std::array<int, 3> n{};
@@ -144,13 +145,25 @@ host::Result<Put> put(const Target& target, const std::string& folder, const Bin
     // A temporary name and a rename: a binary that runs can be replaced, and nobody sees half of one.
     const std::string script = fmt::format(
         "d={}; n={}; if [ -e \"$d/$n\" ] && ({}) >/dev/null; then exit {}; fi; mkdir -p \"$d\" && "
-        "t=\"$d/.$n.topo-new\" && cat > \"$t\" && chmod 0755 \"$t\" && mv -f \"$t\" "
+        "t=\"$d/.$n.topo-new\" && cat > \"$t\" && chmod 0755 \"$t\" && runs && mv -f \"$t\" "
         "\"$d/$n\" || {{ s=$?; rm -f \"$t\"; exit $s; }}",
         shell_quoted(folder), shell_quoted(binary.name), owner_script("$d/$n"), kOwned);
-    Command command = target.shell(script);
+    // A shell's own statuses (cannot be run, a signal, too late) say that it does not run; what it thinks of the flag
+    // is its affair: the shim knows -v.
+    const std::string runs = fmt::format(
+        "runs() {{ l=; command -v timeout >/dev/null 2>&1 && l='timeout 20'; f=--version; case $n in *shim*) f=-v;; "
+        "esac; "
+        "m=$($l \"$t\" $f 2>&1 </dev/null); s=$?; [ $s -lt 124 ] || {{ echo \"$f: exit status $s: $m\" >&2; return {}; "
+        "}}; }}; ",
+        kDoesNotRun);
+    Command command = target.shell(runs + script);
     command.input = binary.bytes;
     TRY_ASSIGN(const Outcome outcome, capture(command));
     if (outcome.ok()) return Put::Done;
+    if (outcome.status == kDoesNotRun)
+        return host::failure(ErrorCode::InvalidExternalData,
+                             "the new {} does not run on the target, and what was there stays: {}", binary.name,
+                             printable(trimmed(outcome.err), LineEnds::Replace));
     if (outcome.status == kOwned) return Put::Refused;
     const std::string said = lower(outcome.err);
     // Only what the target's own shell says counts here; ssh's failures have status 255.
@@ -196,6 +209,9 @@ std::string newest_version(const std::string& page) {
 }
 
 host::Result<std::vector<Binary>> read_runtime_archive(const fs::path& archive) {
+    std::error_code ignored;
+    if (!fs::exists(archive, ignored))
+        return host::failure(ErrorCode::NotFound, "there is no file {}", archive.string());
     TRY_ASSIGN(const Outcome list,
                capture({.argv = {"tar", "-tf", archive.string()}, .timeout = Milliseconds(60'000)}));
     if (!list.ok())

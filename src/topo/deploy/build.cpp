@@ -2,12 +2,15 @@
 
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 
 #include <algorithm>
+#include <future>
 #include <set>
 
 #include "base/host/file.h"
+#include "base/host/terminal.h"
 #include "topo/deploy/desired.h"
 #include "topo/system/log.h"
 #include "topo/system/text.h"
@@ -18,6 +21,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr int kFirstDockerWithContexts = 23;
+constexpr std::size_t kBuildsAtOnce = 4;
 
 void add(Words& words, std::string flag, std::string value) {
     words.push_back(std::move(flag));
@@ -37,8 +41,28 @@ struct TemporaryFile {
     }
 };
 
+// How what a build says is shown: as it comes, or, beside that of others, with the service's name before each line.
+enum class Shown { AsItComes, ByLine };
+
+host::Result<Outcome> run_build(const Command& command, const std::string& service, Shown shown) {
+    const bool json = logging().format == Format::Json;
+    // Even a quiet build prints the image's ID; what it says counts only when it fails.
+    if (logging().least > Level::Info) {
+        auto ran = capture(command);
+        if (ran && !ran->ok()) host::say(printable(ran->err));
+        return ran;
+    }
+    if (shown == Shown::AsItComes) return pass_through(command, json ? Output::ErrorsOnly : Output::ErrorsToOutput);
+    return stream_lines(command, [&](std::string_view line) {
+        const std::string text = fmt::format("{}  | {}\n", service, printable(line, LineEnds::Replace));
+        std::FILE* out = json ? stderr : stdout;
+        std::fwrite(text.data(), 1, text.size(), out);
+        std::fflush(out);
+    });
+}
+
 host::Result<void> build_one(const Project& project, const Service& service, const Engine& host, const Builder& builder,
-                             const std::string& platform) {
+                             const std::string& platform, Shown shown) {
     const Build& build = *service.build;
     TemporaryFile inline_file;
     if (!build.dockerfile_inline.empty()) {
@@ -66,8 +90,7 @@ host::Result<void> build_one(const Project& project, const Service& service, con
     if (builder.kind == EngineKind::Docker)
         command.environment.emplace_back("DOCKER_BUILDKIT", builder.buildkit ? "1" : "0");
     command.folder = project.folder;
-    const auto ran =
-        pass_through(command, logging().format == Format::Json ? Output::ErrorsOnly : Output::ErrorsToOutput);
+    const auto ran = run_build(command, service.name, shown);
     for (const std::string& name : lent)
         (void)host.run({"rmi", "--no-prune", name}, Milliseconds(30'000), Engine::Check::Nothing);
     if (!ran) return std::unexpected(ran.error());
@@ -76,6 +99,44 @@ host::Result<void> build_one(const Project& project, const Service& service, con
                              service.name, ran->status);
     for (const std::string& tag : build.tags) TRY(host.tag(image_reference(project, service, builder.kind), tag));
     return {};
+}
+
+// Services whose builds need none of each other, behind those that they need. A builder to which contexts are lent
+// under temporary names has one at a time.
+std::vector<std::vector<const Service*>> in_levels(const std::vector<const Service*>& order, const Builder& builder) {
+    std::vector<std::vector<const Service*>> levels;
+    std::map<std::string, std::size_t> level_of;
+    for (const Service* service : order) {
+        std::size_t level = builder.contexts ? 0 : levels.size();
+        for (const auto& [context, source] : service->build->additional_contexts)
+            if (source.starts_with("service:"))
+                if (const auto other = level_of.find(source.substr(8)); other != level_of.end())
+                    level = std::max(level, other->second + 1);
+        level_of[service->name] = level;
+        if (levels.size() <= level) levels.resize(level + 1);
+        levels[level].push_back(service);
+    }
+    std::vector<std::vector<const Service*>> parts;
+    for (const std::vector<const Service*>& level : levels)
+        for (std::size_t i = 0; i < level.size(); i += kBuildsAtOnce)
+            parts.emplace_back(level.begin() + static_cast<std::ptrdiff_t>(i),
+                               level.begin() + static_cast<std::ptrdiff_t>(std::min(level.size(), i + kBuildsAtOnce)));
+    return parts;
+}
+
+host::Result<void> build_level(const Project& project, const std::vector<const Service*>& level, const Engine& host,
+                               const Builder& builder, const std::map<std::string, std::string>& platforms) {
+    const auto build = [&](const Service* service) {
+        return build_one(project, *service, host, builder, platforms.at(service->name),
+                         level.size() > 1 ? Shown::ByLine : Shown::AsItComes);
+    };
+    if (level.size() == 1) return build(level[0]);
+    std::vector<std::future<host::Result<void>>> running;
+    for (const Service* service : level) running.push_back(std::async(std::launch::async, build, service));
+    host::Result<void> first;
+    for (auto& one : running)
+        if (auto done = one.get(); !done && first) first = std::move(done);
+    return first;
 }
 
 // An image without a build: here, or else to be pulled.
@@ -247,7 +308,8 @@ host::Result<std::map<std::string, Image>> make_images(const Project& project, c
     if (!order.empty()) {
         if (logging().format == Format::Plain) header("Build images");
         TRY_ASSIGN(const Builder builder, find_builder(host));
-        for (const Service* service : order) TRY(build_one(project, *service, host, builder, platforms[service->name]));
+        for (const std::vector<const Service*>& level : in_levels(order, builder))
+            TRY(build_level(project, level, host, builder, platforms));
     }
     bool pulled = false;
     for (const Service& service : project.services) {

@@ -98,6 +98,10 @@ def check_keys(check, board):
     board.run("mv /root/.ssh/authorized_keys /root/.ssh/kept")
     (HOME / ".ssh/id_ed25519").rename(HOME / "key")
     (HOME / ".ssh/id_ed25519.pub").rename(HOME / "key.pub")
+    sh(f"ssh-keygen -q -t ed25519 -N secret -f {HOME}/locked")
+    ran = topo("setup-keys", "--target", TARGET, "--key-path", HOME / "locked", env=env)
+    check.has(ran.stderr, f"ssh-add {HOME}/locked", f"a key with a passphrase: {ran.returncode}")
+    board.run("rm /root/.ssh/authorized_keys")
     for _ in range(2):
         ran = topo("setup-keys", "--target", TARGET, "--key-path", HOME / "key", env=env)
         check.equal(ran.returncode, 0, f"setup-keys: {ran.stdout}{ran.stderr}")

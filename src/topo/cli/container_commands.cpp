@@ -150,6 +150,9 @@ std::string follow_script(const Engine& engine, const std::vector<Container>& co
     for (std::size_t i = 0; i < containers.size(); ++i) {
         std::vector<std::string> all = {std::string(name_of(engine.kind()))};
         all.insert(all.end(), words.begin(), words.end());
+        // Of what does not run any more nothing comes; Podman would wait for it all the same.
+        const std::string& state = containers[i].state;
+        if (state != "running" && state != "restarting" && state != "paused") std::erase(all, "--follow");
         all.push_back(containers[i].id);
         script += fmt::format(
             "{0} 2>&1 3<&- | while IFS= read -r l || [ -n \"$l\" ]; do printf '%s\\n' \"{1} $l\"; done 3<&- & p=\"$p "

@@ -181,13 +181,15 @@ class Applying {
             const auto removed = engine_.run({"network", "rm", name}, kStart, Engine::Check::Nothing);
             if (!removed || !removed->ok()) trouble.push_back(fmt::format("the network {} (new) is still there", name));
         }
+        // Behind what a container printed, which stands in lines of its own.
+        const char* next = error.message.find('\n') == std::string::npos ? "; " : "\n";
         if (!restored.empty())
-            error.message += fmt::format("; the old containers run again: {}", joined(restored, ", "));
+            error.message += fmt::format("{}the old containers run again: {}", next, joined(restored, ", "));
         if (restored.empty() && trouble.empty() && !made_.empty())
-            error.message += fmt::format("; what had been started was removed: {}", joined(made_, ", "));
+            error.message += fmt::format("{}what had been started was removed: {}", next, joined(made_, ", "));
         if (!trouble.empty())
             error.message +=
-                fmt::format("; NOT undone on {}: {}",
+                fmt::format("{}NOT undone on {}: {}", next,
                             engine_.target().is_local() ? "this machine" : engine_.target().destination().uri(),
                             joined(trouble, ", "));
         return error;

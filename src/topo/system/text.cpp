@@ -53,6 +53,11 @@ std::string printable(std::string_view text, LineEnds line_ends) {
     std::string out;
     out.reserve(text.size());
     for (std::size_t i = 0; i < text.size();) {
+        if (line_ends == LineEnds::Replace && (text[i] == '\n' || text.substr(i, 2) == "\r\n")) {
+            while (i < text.size() && (text[i] == '\n' || text[i] == '\r')) ++i;
+            if (i < text.size()) out += "; ";
+            continue;
+        }
         std::uint32_t code = 0;
         const std::size_t n = utf8_length(text, i, code);
         if (n == 0) {

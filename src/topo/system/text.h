@@ -11,7 +11,8 @@
 namespace talpa::topo {
 
 /// Foreign text as it may be shown: control characters (C0, DEL, C1) and broken UTF-8 become '?'; tabs and, if wanted,
-/// line ends stay. So no x-topo text, target answer or image name can drive the terminal.
+/// line ends stay; else lines are joined by "; ". So no x-topo text, target answer or image name can drive the
+/// terminal.
 enum class LineEnds { Keep, Replace };
 [[nodiscard]] std::string printable(std::string_view text, LineEnds line_ends = LineEnds::Keep);
 

@@ -223,6 +223,11 @@ host::Result<void> setup_keys(const Destination& destination, const KeyOptions& 
         return sent;
     }
     TRY(write_private(ours, with_host_block(topo_config, destination, user, fs::absolute(key).string())));
+    // Nobody types its passphrase while topo runs: without the agent the target would go on refusing the login.
+    TRY_ASSIGN(const Outcome open, capture({.argv = {"ssh-keygen", "-y", "-P", "", "-f", key.string()}}));
+    if (!open.ok())
+        warn(fmt::format("the key {0} has a passphrase; give it to the agent before topo uses it: ssh-add {1}",
+                         key.string(), shell_quoted(key.string())));
     const std::string included = with_include(user_config, ours.string());
     if (included != user_config) TRY(write_private(config, included));
     return {};

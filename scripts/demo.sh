@@ -49,6 +49,7 @@ done
 for given in "$labels" "$calibration"; do
     [ -z "$given" ] || [ -e "$given" ] || { echo "demo: there is no $given" >&2; exit 1; }
 done
+[[ $port =~ ^[1-9][0-9]{0,4}$ && $port -le 65535 ]] || { echo "demo: --port wants a number from 1 to 65535, not '$port'" >&2; exit 2; }
 [ -f "$image" ] || { echo "demo: there is no picture $image" >&2; exit 1; }
 
 out=${TALPA_DEMO_FOLDER:-build/demo}
@@ -63,9 +64,18 @@ root() {
 }
 on_target() { case $target in board://*) root "$@" ;; *) "$@" ;; esac; }
 
-if [ -n "$down" ]; then
-    [ -f "$out/pids" ] && xargs -r kill 2>/dev/null < "$out/pids" || true
+# The page of a demo in reduced form, which is a process of this machine.
+end_page() {
+    [ -f "$out/pids" ] || return 0
+    local pid tries
+    for pid in $(cat "$out/pids"); do
+        kill "$pid" 2>/dev/null || continue
+        for ((tries = 0; tries < 50; ++tries)); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
+    done
     rm -f "$out/pids"
+}
+if [ -n "$down" ]; then
+    end_page
     root talpa board down --name $board 2>/dev/null || echo "No demo board is up."
     exit
 fi
@@ -218,16 +228,29 @@ for container in json.load(sys.stdin)["containers"]:
         break' || true
 }
 
+# Is the board that is up one whose files lie below a folder, as in the reduced form?
+board_is_files() { python3 -c 'import json, sys; sys.exit(not json.load(open(sys.argv[1]))["root"])' "$out/board.json"; }
+port_is_taken() { (exec 3<> "/dev/tcp/127.0.0.1/$port") 2>/dev/null; }
+
 # --- 4. The board ------------------------------------------------------------------------------------------------------
 reduced=
 engine=
 for candidate in podman docker; do command -v $candidate >/dev/null && { engine=$candidate; break; }; done
 if [ -z "$target" ]; then
     say "The board: a virtual i.MX 93"
-    if root talpa board status --name $board >/dev/null 2>&1; then
-        echo "It is up already."
+    end_page
+    if root talpa board status --name $board --json > "$out/board.json" 2>/dev/null; then
+        if board_is_files; then
+            reduced="as the board that is up"
+            root talpa board down --name $board
+        else
+            echo "It is up already."
+        fi
+    elif port_is_taken; then
+        echo "demo: port $port of this machine is taken by another program (ss -ltnp sport = :$port): --port PORT takes another" >&2
+        exit 1
     elif ! show root talpa board up --name $board --ssh 0 --publish "$port"; then
-        reduced="no namespaces here"
+        reduced="no board with namespaces, see above"
     fi
     target=board://$board
     [ -n "$engine" ] || reduced="no container engine here (podman or docker)"
@@ -245,6 +268,11 @@ if [ -z "$reduced" ]; then
 else
     # --- 5. Without containers -----------------------------------------------------------------------------------------
     root talpa board down --name $board >/dev/null 2>&1 || true
+    talpa board down --name $board >/dev/null 2>&1 || true
+    if port_is_taken; then
+        echo "demo: port $port of this machine is taken by another program (ss -ltnp sport = :$port): --port PORT takes another" >&2
+        exit 1
+    fi
     root=$out/board
     say "Reduced form ($reduced): the board's files below $root, firmware started by its sysfs, the page as a process"
     mkdir -p "$root"

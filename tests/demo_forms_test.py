@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -27,11 +28,11 @@ class Demo:
         self.labels.write_text("".join(f"thing {i}\n" for i in range(10)))
         self.environment = {**os.environ, "TALPA_DEMO_FOLDER": str(folder), "TALPA_DEMO_BOARD": "forms"}
 
-    def run(self, *words, before=(), timeout=900):
+    def run(self, *words, before=(), timeout=900, status=0):
         done = subprocess.run([*before, SOURCE / "scripts/demo.sh", "--port", str(self.port), *map(str, words)], capture_output=True, text=True,
                               env=self.environment, timeout=timeout, stdin=subprocess.DEVNULL)
-        check(done.returncode == 0, f"demo {words}: {done.stdout}{done.stderr}")
-        return done.stdout
+        check(done.returncode == status, f"demo {words}: {done.returncode} {done.stdout}{done.stderr}")
+        return done.stdout if status == 0 else done.stdout + done.stderr
 
     def model(self, *more):
         return ("--model", PTE, "--labels", self.labels, "--image", whole.PHOTO, "--calibration", SOURCE / "docs/pictures", *more)
@@ -61,10 +62,23 @@ def without_a_container_engine(folder):
         demo.answers_as_talpa_run(folder / "model.pte")
         status, answer = whole.Site(demo.port).classify(whole.PHOTO.read_bytes())
         equal(status, 200, f"the page: {answer}")
+        again = demo.run(*demo.model())
+        check("Reduced form" in again and "thing " in again.split("Classify")[1], f"a second run: {again}")
     finally:
         demo.run("--down")
     equal(lib.talpa("board", "status").stdout, "No board is up.\n", "after --down")
     wait_for(lambda: subprocess.run(["pgrep", "-f", f"talpa-webapp.*{demo.port}"], capture_output=True, check=False).stdout == b"", "end of the page's process")
+
+
+def with_a_taken_port(folder):
+    demo = Demo(folder)
+    with socket.create_server(("127.0.0.1", demo.port)):
+        said = demo.run(*demo.model(), status=1)
+        check(f"port {demo.port} of this machine is taken" in said and "--port PORT" in said and "Reduced" not in said, f"it says so: {said}")
+    equal(lib.talpa("board", "status").stdout, "No board is up.\n", "afterwards")
+    for port in ("abc", "0", "65536", "3001x"):
+        demo.port = port
+        check("--port wants a number" in demo.run(*demo.model(), status=2), f"--port {port}")
 
 
 def without_fuse(folder):
@@ -95,7 +109,7 @@ def with_a_target(folder):
     equal(lib.talpa("board", "status").stdout, "No board is up.\n", "no board of the demo's own")
 
 
-FORMS = [without_a_container_engine, without_fuse, with_a_target]
+FORMS = [without_a_container_engine, with_a_taken_port, without_fuse, with_a_target]
 
 
 def main():

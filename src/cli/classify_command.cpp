@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "base/host/file.h"
 #include "base/host/terminal.h"
 #include "classifier/board_program.h"
@@ -32,7 +35,11 @@ host::Result<void> classify_on_board(const ClassifyOptions& options) {
     }
     TRY_ASSIGN(const auto flags, normalisation(options.picture));
     TRY_ASSIGN(const BoardProgram program, BoardProgram::open(options.program, flags));
-    if (!program.input.note.empty()) host::say(fmt::format("talpa: note: {}\n", program.input.note));
+    // Whoever gives features need not be told that pictures are not taken.
+    const bool only_features = !program.takes_pictures && std::ranges::all_of(options.images, [](const auto& image) {
+        return std::filesystem::path(image).extension() == ".npy";
+    });
+    if (!program.input.note.empty() && !only_features) host::say(fmt::format("talpa: note: {}\n", program.input.note));
 
     link::host::BoardPaths paths{.root = options.root, .memory = options.memory, .tty = options.tty};
     paths.remoteproc_name = options.remoteproc;

@@ -30,8 +30,6 @@ RunnerError code_of(const Error& error) {
         case ErrorCode::NpuFault:
         case ErrorCode::OutOfBounds:
             return RunnerError::NpuBusError;
-        case ErrorCode::NotFound:
-            return RunnerError::NpuAbsent;
         case ErrorCode::Timeout:
             return RunnerError::Timeout;
         default:

@@ -244,6 +244,11 @@ TEST_F(RunnerTest, FailuresAreOneLineWithAStableCodeAndTheNextRunWorks) {
 
     stage("ops", "argmax_cpu");
     EXPECT_TRUE(has(say("RUN"), "ERR 9 unsupported operator"));
+    // What is not found is not always the NPU.
+    put(link::kProgram.base, golden("pte_variants/lin_ext.pte"));
+    const auto without_data = say("RUN");
+    EXPECT_TRUE(has(without_data, "ERR 15 runtime error")) << without_data.back();
+    EXPECT_TRUE(has(without_data, "lies in a data file (.ptd)")) << without_data.back();
     const auto u55 = golden("pte_variants/two_u55.pte");
     put(link::kProgram.base, u55);
     EXPECT_TRUE(has(say("RUN"), "ERR 13"));

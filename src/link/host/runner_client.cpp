@@ -110,7 +110,10 @@ std::string_view runner_error_advice(RunnerError error) {
 BoardResult<Placement> place(std::size_t program_bytes, std::span<const Bytes> inputs) {
     Placement placement;
     const auto no_room = [&](std::string_view what, std::size_t bytes) {
-        return board_failure(BoardFault::DoesNotFit, "{} of {} bytes does not fit the reserved memory", what, bytes);
+        return board_failure(BoardFault::DoesNotFit,
+                             "{} of {} bytes does not fit the reserved memory: programs and inputs together have {} "
+                             "bytes there at most",
+                             what, bytes, kBigPrograms.size);
     };
     if (inputs.empty() || inputs.size() > kMaxInputs)
         return board_failure(BoardFault::DoesNotFit, "the program has {} inputs; the firmware takes 1 to {}",

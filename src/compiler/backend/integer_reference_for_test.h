@@ -282,8 +282,17 @@ class IntegerReference {
                 break;
             }
             case Op::CumSum: {
-                // On the CPU, in float32.
                 const auto axis = static_cast<std::size_t>(n.as<ReduceAttr>().axes[0]);
+                if (in.stored_type() != DType::Int16) {
+                    each([&](std::vector<std::int64_t> o) {
+                        std::int64_t sum = 0;
+                        const std::int64_t last = o[axis];
+                        for (o[axis] = 0; o[axis] <= last; ++o[axis]) sum += at(x, position(o, in.shape)) - zero(in);
+                        return store(out, tosa_rescale(sum, scale(in) / scale(out)));
+                    });
+                    break;
+                }
+                // On the CPU, in float32.
                 each([&](std::vector<std::int64_t> o) {
                     float sum = 0;
                     const std::int64_t last = o[axis];

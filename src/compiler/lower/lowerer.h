@@ -140,6 +140,7 @@ host::Result<void> lower_transposed_convolution(Lowerer&, const Node&);
 host::Result<void> lower_fully_connected(Lowerer&, const Node&);
 host::Result<void> lower_pool(Lowerer&, const Node&);
 host::Result<void> lower_reduction(Lowerer&, const Node&);
+host::Result<void> lower_cumulative_sum(Lowerer&, const Node&);
 host::Result<void> lower_add(Lowerer&, const Node&);
 host::Result<void> lower_mul(Lowerer&, const Node&);
 host::Result<void> lower_min_max(Lowerer&, const Node&);
@@ -162,6 +163,7 @@ std::optional<std::string> transposed_convolution_obstacle(const Graph&, const N
 std::optional<std::string> fully_connected_obstacle(const Graph&, const Node&);
 std::optional<std::string> pool_obstacle(const Graph&, const Node&);
 std::optional<std::string> reduction_obstacle(const Graph&, const Node&);
+std::optional<std::string> cumulative_sum_obstacle(const Graph&, const Node&);
 std::optional<std::string> min_max_obstacle(const Graph&, const Node&);
 std::optional<std::string> matmul_obstacle(const Graph&, const Node&);
 std::optional<std::string> bilinear_obstacle(const Graph&, const Node&);

@@ -20,6 +20,7 @@ constexpr Row kRows[] = {
     {Op::AvgPool2d, lower_pool, pool_obstacle},
     {Op::Mean, lower_reduction, reduction_obstacle},
     {Op::Sum, lower_reduction, reduction_obstacle},
+    {Op::CumSum, lower_cumulative_sum, cumulative_sum_obstacle},
     {Op::ReduceMax, lower_reduction, reduction_obstacle},
     {Op::ReduceMin, lower_reduction, reduction_obstacle},
     {Op::Add, lower_add, no_obstacle},

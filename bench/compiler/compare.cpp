@@ -49,6 +49,7 @@ std::vector<std::uint8_t> read(const std::filesystem::path& path) {
 struct Row {
     const char *model, *program;  // the folder of the quantized model, and of Vela's program
     std::uint64_t sram;
+    compiler::MemoryMode mode = compiler::MemoryMode::DedicatedSram;
 };
 
 host::Result<void> print_row(const std::filesystem::path& folder, const Row& row) {
@@ -59,6 +60,7 @@ host::Result<void> print_row(const std::filesystem::path& folder, const Row& row
                compiler::import::import_model(folder / model / (model + ".quantized.pt2")));
     compiler::CompileOptions options;
     options.target.sram_bytes = row.sram;
+    options.target.mode = row.mode;
     if (program != model) options.io = compiler::IoType::Quantized;
     const auto begin = std::chrono::steady_clock::now();
     TRY_ASSIGN(const compiler::Compiled compiled, compiler::compile(graph, options));
@@ -125,7 +127,9 @@ int run(const std::filesystem::path& reference, std::span<char*> names) {
     }
     for (const auto& entry : std::filesystem::directory_iterator(reference / "ops")) {
         const std::string name = entry.path().filename().string();
-        const Row row{name.c_str(), name.c_str(), compiler::kUnlimited};
+        Row row{name.c_str(), name.c_str(), compiler::kUnlimited};
+        if (name == "sram_only") row.mode = compiler::MemoryMode::SramOnly;
+        if (name == "shared_sram") row.mode = compiler::MemoryMode::SharedSram;
         if (!wanted(name)) continue;
         if (name == "int8_io_conv") continue;  // its program has other inputs than its model
         if (const auto done = print_row(reference / "ops", row); !done)

@@ -9,6 +9,7 @@
 #include "compiler/backend/cpu_operators.h"
 #include "compiler/backend/partition.h"
 #include "compiler/backend/program_builder.h"
+#include "compiler/backend/untouched.h"
 #include "compiler/emit/operations.h"
 #include "compiler/lower/lowering.h"
 #include "npu_model/cycles/network_cost.h"
@@ -156,21 +157,36 @@ class Compilation {
         method("dtype", std::int64_t{scalar_type(q.type)});
     }
 
-    host::Result<void> delegate(const Part& part) {
+    struct Emitted {
+        Plan plan;
+        std::vector<EmittedOperation> operations;
+        EncodedStream stream;
+    };
+
+    host::Result<Emitted> emit(const Part& part, OutputPlaces output_places) {
         TRY_ASSIGN(Network network, lower(graph_, part.nodes, part.inputs, part.outputs));
         const Judge judge = [&](const Plan& tried) {
             std::vector<npu::Operation> ops;
             for (const EmittedOperation& e : emit_operations(tried, options_.target)) ops.push_back(e.op);
             return npu_model::network_cost(ops, options_.target.config).cycles_total;
         };
-        TRY_ASSIGN(const Plan plan, schedule(std::move(network), options_.target, judge));
+        TRY_ASSIGN(Plan plan, schedule(std::move(network), options_.target, judge, output_places));
         // Sizes and places in a program are 31-bit numbers.
         for (const std::uint64_t bytes : {plan.arena_bytes, plan.fast_bytes, std::uint64_t{plan.constants.size()}})
             if (bytes > INT32_MAX)
                 return host::failure(ErrorCode::OutOfResources,
                                      "{} bytes of memory would be needed, at most {} are possible", bytes, INT32_MAX);
-        const std::vector<EmittedOperation> operations = emit_operations(plan, options_.target);
-        TRY_ASSIGN(const EncodedStream stream, encode_operations(operations, options_.target));
+        std::vector<EmittedOperation> operations = emit_operations(plan, options_.target);
+        TRY_ASSIGN(EncodedStream stream, encode_operations(operations, options_.target));
+        return Emitted{std::move(plan), std::move(operations), std::move(stream)};
+    }
+
+    host::Result<void> delegate(const Part& part) {
+        TRY_ASSIGN(Emitted made, emit(part, OutputPlaces::Anywhere));
+        if (made.plan.copy_on_input && may_look_untouched(made.plan, made.stream, options_.target)) {
+            TRY_ASSIGN(made, emit(part, OutputPlaces::NotOnInputs));
+        }
+        const auto& [plan, operations, stream] = made;
 
         pte::host::DelegateBlobSpec blob;
         const npu::Hardware& hw = *options_.target.hardware;

@@ -55,6 +55,13 @@ TEST(MemoryLimit, CountsTheConstantsWhereAllIsInSram) {
     const auto refused = within(40'000);
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().code, ErrorCode::OutOfResources) << refused.error().message;
+    // What it says is required is enough, and counts the weights also where not even the maps fit.
+    const std::uint64_t required = std::stoull(refused.error().message);
+    EXPECT_TRUE(within(required).has_value()) << required;
+    const auto hopeless = within(4'000);
+    ASSERT_FALSE(hopeless.has_value());
+    EXPECT_GT(std::stoull(hopeless.error().message), 35'000u) << hopeless.error().message;
+    EXPECT_NE(hopeless.error().message.find("most is needed at"), std::string::npos) << hopeless.error().message;
     const auto fits = within(80'000);
     ASSERT_TRUE(fits.has_value()) << fits.error().message;
     const DelegateReport& d = fits->report.delegates[0];

@@ -50,13 +50,19 @@ struct Plan {
     std::uint64_t arena_bytes = 0;        ///< region 1
     std::uint64_t fast_bytes = 0;         ///< region 2
     std::string peak_step;                ///< where SRAM is fullest
+    bool copy_on_input = false;           ///< an output that may be an input's copy lies on an input
 };
 
 /// What a finished plan costs, in cycles: scheduling tries several ways and keeps the best.
 using Judge = std::function<std::uint64_t(const Plan&)>;
 
+/// May an output that could be a copy of an input lie where an input was? A run that changes nothing there looks like
+/// one that did not happen (V35).
+enum class OutputPlaces : std::uint8_t { Anywhere, NotOnInputs };
+
 /// Decides everything. Errors: OutOfResources when SRAM does not suffice, naming required and available bytes and the
 /// step at the peak.
-[[nodiscard]] host::Result<Plan> schedule(Network network, const Target& target, const Judge& judge);
+[[nodiscard]] host::Result<Plan> schedule(Network network, const Target& target, const Judge& judge,
+                                          OutputPlaces output_places = OutputPlaces::Anywhere);
 
 }  // namespace talpa::compiler

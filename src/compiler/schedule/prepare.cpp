@@ -145,24 +145,26 @@ std::optional<Band> band_of(const Tensor& t, const View& v) {
 
 void choose_layouts(Network& n) {
     constexpr std::uint32_t kBrick = 16, kShallow = 8;
-    std::vector<bool> bricks(n.tensors.size());
+    std::vector<bool> bricks(n.tensors.size()), windows(n.tensors.size());
+    for (const Step& s : n.steps)
+        if (!npu::is_elementwise(s.op.kind)) windows[s.ifm.tensor] = windows[s.ofm.tensor] = true;
     for (std::size_t i = 0; i < n.tensors.size(); ++i) {
         const Tensor& t = n.tensors[i];
-        bricks[i] = t.role == Tensor::Role::Internal && t.depth > kShallow && t.width > 0;
+        // Bricks are for windows. Where there are none, they would take memory for channels that there are not.
+        bricks[i] = t.role == Tensor::Role::Internal && t.depth > kShallow && t.width > 0 &&
+                    (windows[i] || t.depth % kBrick == 0);
     }
-    const auto look = [&](const View& v, bool is_write, std::uint32_t depth) {
+    const auto look = [&](const View& v) {
         if (v.tensor == kNoTensor || !bricks[v.tensor]) return;
         const Tensor& t = n.tensors[v.tensor];
         const auto band = band_of(t, v);
         // A part written must not end inside a brick that another writes too: it begins at one.
         if (!band || band->channel % kBrick != 0) bricks[v.tensor] = false;
-        (void)is_write;
-        (void)depth;
     };
     for (const Step& s : n.steps) {
-        look(s.ifm, false, s.ifm.depth);
-        if (s.ifm2.tensor != kNoTensor) look(s.ifm2, false, s.ifm2.depth);
-        look(s.ofm, true, s.ofm.depth);
+        look(s.ifm);
+        if (s.ifm2.tensor != kNoTensor) look(s.ifm2);
+        look(s.ofm);
         if (s.op.kind == npu::OpKind::Dma) bricks[s.ifm.tensor] = bricks[s.ofm.tensor] = false;  // copies bytes
         if (s.op.kind == npu::OpKind::ReduceSum) bricks[s.ifm.tensor] = false;  // 32 bits: rows only (section 5.7)
     }

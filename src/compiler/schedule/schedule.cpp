@@ -9,6 +9,8 @@
 
 #include "compiler/schedule/allocate.h"
 #include "compiler/schedule/filters.h"
+#include "compiler/schedule/in_place.h"
+#include "compiler/schedule/long_rows.h"
 #include "compiler/schedule/maps.h"
 #include "compiler/schedule/plan.h"
 #include "compiler/schedule/planner.h"
@@ -121,21 +123,27 @@ struct Merit {
     std::size_t operations = 0;
 };
 
+// What it takes to begin and end a job, whatever it is: of a network of microseconds, time is worth less.
+constexpr std::uint64_t kOfAJob = 400'000;
+
 // Time first. A little of it may go for less memory: next to nothing where the limit was given, for that much may be
 // used; where there is none, 4 % for half of it.
 bool better(const Merit& a, const Merit& b, const Target& target) {
     constexpr std::uint64_t kNegligible = 300;  // one part in so many
-    constexpr double kPrice = 0.06;
-    const bool more = a.arena_bytes > b.arena_bytes || a.operations > b.operations * 2;
     if (target.sram_bytes >= kUnlimited) {
-        // What it takes to begin and end a job is the same for both: of a network of microseconds, time is worth less.
-        constexpr double kOfAJob = 10'000;
+        // What moves to DRAM is no saving: it counts more there. A kilobyte is not worth an effort.
+        constexpr double kPrice = 0.1, kOfDram = 1.5, kLittle = 1024;
         const auto cost = [](const Merit& m) {
-            return (static_cast<double>(m.cycles) + kOfAJob) * std::pow(static_cast<double>(m.fast_bytes) + 1, kPrice);
+            const double bytes =
+                static_cast<double>(m.fast_bytes) + kOfDram * static_cast<double>(m.arena_bytes) + kLittle;
+            return static_cast<double>(m.cycles + kOfAJob) * std::pow(bytes, kPrice);
         };
-        // What moves to DRAM, or takes many more operations, is no saving.
-        return cost(a) < cost(b) && (!more || a.cycles < b.cycles);
+        // Memory never costs more than half of the time, or of many more operations.
+        constexpr std::uint64_t kNothing = 3000;  // cycles
+        return cost(a) < cost(b) && a.cycles < 2 * b.cycles + kNothing &&
+               (a.operations <= b.operations * 2 || a.cycles < b.cycles);
     }
+    const bool more = a.arena_bytes > b.arena_bytes || a.operations > b.operations * 2;
     if (a.cycles + a.cycles / kNegligible < b.cycles) return true;
     return a.fast_bytes < b.fast_bytes && !more && a.cycles <= b.cycles + b.cycles / kNegligible;
 }
@@ -143,24 +151,30 @@ bool better(const Merit& a, const Merit& b, const Target& target) {
 // Everything after the preparation, for one limit of SRAM.
 class Scheduler {
   public:
-    Scheduler(Plan& plan, const Target& target, BlockChooser& chooser, FilterEncoder& encoder, const Judge& judge)
+    Scheduler(Plan& plan, const Target& target, OutputPlaces output_places, BlockChooser& chooser,
+              FilterEncoder& encoder, const Judge& judge)
         : plan_(plan),
           n_(plan.network),
           target_(target),
+          output_places_(output_places),
           chooser_(chooser),
           judge_(judge),
           encoder_(encoder),
-          planner_(n_, target_, chooser_, regions()) {}
+          planner_(n_, target_, chooser_, regions()),
+          possible_input_(possible_inputs()) {}
 
     host::Result<Merit> run() {
         // A tighter limit sometimes gives the better order, for the search reckons and the judge knows; and memory that
         // hardly saves time is not worth having. So: less and less, until it costs.
         std::optional<Solution> best;
-        const std::uint64_t costly = target_.sram_bytes >= kUnlimited ? 12 : 30;  // one part in so many
+        const bool unlimited = target_.sram_bytes >= kUnlimited;
+        const std::uint64_t costly = unlimited ? 12 : 30;  // one part in so many
         std::uint64_t fastest = UINT64_MAX;
         // Each limit is a search of its own; a network of thousands of steps has one.
         const std::size_t most_limits = std::clamp<std::size_t>(4000 / (n_.steps.size() + 1), 1, 8);
         std::uint64_t limit = target_.sram_bytes;
+        // What is little need not become less, unless it has a price.
+        const std::uint64_t least_limit = unlimited ? 0 : 4096;
         for (unsigned i = 0; i < most_limits; ++i) {
             auto found = solve(limit, i == 0 ? kAttempts : 2);
             if (!found) {
@@ -169,9 +183,13 @@ class Scheduler {
             }
             const std::uint64_t used = found->fast_bytes, cycles = found->cycles;
             fastest = std::min(fastest, cycles);
-            const bool slow = cycles > fastest + fastest / costly;
-            if (!best || (!slow && better(found->merit(), best->merit(), target_))) best = std::move(*found);
-            if (slow || used <= kLeastLimit) break;
+            const bool slow =
+                cycles > fastest + (unlimited ? std::min((fastest + kOfAJob) / costly, fastest) : fastest / costly);
+            // What a tighter limit drives to DRAM is no saving either.
+            const bool drives_out = best && found->arena_bytes > best->arena_bytes && cycles >= best->cycles;
+            if (!best || (!slow && !drives_out && better(found->merit(), best->merit(), target_)))
+                best = std::move(*found);
+            if (slow || used <= least_limit) break;
             limit = used * 3 / 4;
         }
         std::tie(plan_.tensors, plan_.filters, plan_.tables, plan_.actions, plan_.constants, plan_.arena_bytes,
@@ -209,19 +227,22 @@ class Scheduler {
     };
     static constexpr unsigned kAttempts = 10, kLoadAttempts = 4;
     static constexpr std::uint64_t kSlack = 20;  // one part in so many that an allocation may take above the least
-    static constexpr std::uint64_t kLeastLimit = 4096;
 
     // The best plan within `available` bytes of SRAM.
     host::Result<Solution> solve(std::uint64_t available, unsigned attempts) {
         std::uint64_t limit = available;
+        std::uint64_t least = UINT64_MAX;  // that an arrangement took
+        std::string peak;
         for (unsigned attempt = 0; attempt < attempts; ++attempt) {
             Shortage shortage;
             const std::optional<Order> order = planner_.search(limit, shortage);
-            if (!order)
-                return host::failure(ErrorCode::OutOfResources,
-                                     "{} bytes of SRAM are required, {} are available; most is needed at {}",
-                                     shortage.required + (available - limit), available,
-                                     describe(n_, n_.steps[std::min<std::size_t>(shortage.step, n_.steps.size() - 1)]));
+            if (!order) {
+                if (least == UINT64_MAX) {
+                    least = shortage.required + estimated_constants();
+                    peak = describe(n_, n_.steps[std::min<std::size_t>(shortage.step, n_.steps.size() - 1)]);
+                }
+                break;
+            }
             Solution best;
             std::uint64_t over = UINT64_MAX;
             for (const Buffering buffering : {Buffering::Groups, Buffering::Gainful, Buffering::Large}) {
@@ -237,6 +258,10 @@ class Scheduler {
                 }
                 if (top > available) {
                     over = std::min(over, top - available);
+                    if (top < least) {
+                        least = top;
+                        peak = plan_.peak_step;
+                    }
                     continue;
                 }
                 const std::uint64_t cycles = judge_(plan_);
@@ -253,13 +278,25 @@ class Scheduler {
             // The sum fits, the pieces do not: a little less, until they do.
             limit -= std::min(limit, std::max<std::uint64_t>(over, limit / 50));
         }
-        return host::failure(ErrorCode::OutOfResources, "no arrangement of the tensors fits {} bytes of SRAM",
-                             available);
+        return host::failure(ErrorCode::OutOfResources,
+                             "{} bytes of SRAM are required, {} are available; most is needed at {}", least, available,
+                             peak);
     }
 
     // Where all is in SRAM, weights and tables take their part of the limit.
     [[nodiscard]] std::uint64_t constants_in_sram() const {
         return target_.mode == MemoryMode::SramOnly && target_.sram_bytes < kUnlimited ? plan_.constants.size() : 0;
+    }
+
+    // The same before anything is encoded.
+    [[nodiscard]] std::uint64_t estimated_constants() const {
+        if (target_.mode != MemoryMode::SramOnly) return 0;
+        std::uint64_t bytes = 0;
+        for (const Step& s : n_.steps) {
+            if (s.filter) bytes += estimated_weight_bytes(s) + record_bytes(s);
+            if (s.table) bytes += s.table->size();
+        }
+        return bytes;
     }
 
     [[nodiscard]] std::vector<Placement> regions() const {
@@ -557,12 +594,21 @@ class Scheduler {
             }
         }
         // An output equal to the input whose place it takes would look as if nothing had run (V35).
-        const std::vector<bool> possible_input = possible_inputs();
+        const bool spare_inputs = output_places_ == OutputPlaces::NotOnInputs;
+        std::vector<TensorId> place_of = places_taken_over(n_, plan_.tensors, plan_.actions);
+        for (std::size_t i = 0; i < n_.tensors.size(); ++i)
+            if (spare_inputs && n_.tensors[i].role == Tensor::Role::Output && possible_input_[i])
+                place_of[i] = kNoTensor;
+        const auto root_of = [&](std::size_t i) {
+            while (place_of[i] != kNoTensor) i = place_of[i];
+            return i;
+        };
         std::uint64_t fast_top = 0;
         for (const std::uint8_t region : {std::uint8_t{1}, std::uint8_t{2}}) {
             const bool fast = region == target_.fast_region();
             std::vector<LiveRange> here;
             std::vector<std::size_t> which;
+            std::map<std::size_t, std::size_t> range_of;  // by first tensor of a place
             for (std::size_t i = 0; i < n_.tensors.size(); ++i) {
                 const Tensor& t = n_.tensors[i];
                 if (t.role == Tensor::Role::Constant || plan_.tensors[i].region != region) continue;
@@ -571,13 +617,20 @@ class Scheduler {
                 if (t.role == Tensor::Role::Input) r.first = 0;
                 if (t.role == Tensor::Role::Output) {
                     r.last = last_time;
-                    if (possible_input[i]) r.first = 0;
+                    if (spare_inputs && possible_input_[i]) r.first = 0;
                 }
                 r.size = plan_.tensors[i].ring_rows != 0 ? plan_.tensors[i].ring_rows * t.row_bytes() : t.bytes();
-                here.push_back(r);
                 which.push_back(i);
+                const auto [at, is_new] = range_of.try_emplace(root_of(i), here.size());
+                if (is_new) {
+                    here.push_back(r);
+                } else {
+                    LiveRange& place = here[at->second];
+                    place.first = std::min(place.first, r.first);
+                    place.last = std::max(place.last, r.last);
+                }
             }
-            const std::size_t tensors_here = here.size();
+            const std::size_t places_here = here.size();
             std::vector<std::uint32_t> groups;
             if (fast)
                 for (const auto& [begin, life] : buffer_lives) {
@@ -586,14 +639,21 @@ class Scheduler {
                 }
             const std::uint64_t tight = peak_of(here).bytes;
             const std::uint64_t top = allocate(here, fast ? std::min(enough, tight + tight / kSlack) : 0, effort);
-            for (std::size_t i = 0; i < tensors_here; ++i) plan_.tensors[which[i]].address = here[i].address;
-            for (std::size_t i = 0; i < groups.size(); ++i) place_buffer(groups[i], here[tensors_here + i].address);
+            for (const std::size_t i : which) plan_.tensors[i].address = here[range_of[root_of(i)]].address;
+            for (std::size_t i = 0; i < groups.size(); ++i) place_buffer(groups[i], here[places_here + i].address);
             (region == 1 ? plan_.arena_bytes : plan_.fast_bytes) = top;
             if (!fast) continue;
             fast_top = top;
             const std::uint32_t time = std::min(peak_of(here).time, last_time == 0 ? 0 : last_time - 1);
             if (!plan_.actions.empty()) plan_.peak_step = describe(n_, n_.steps[plan_.actions[time].step]);
         }
+        plan_.copy_on_input = std::any_of(n_.outputs.begin(), n_.outputs.end(), [&](TensorId output) {
+            return possible_input_[output] && std::any_of(n_.inputs.begin(), n_.inputs.end(), [&](TensorId input) {
+                       const Placement &o = plan_.tensors[output], &i = plan_.tensors[input];
+                       return o.region == i.region && o.address < i.address + n_.tensors[input].bytes() &&
+                              i.address < o.address + n_.tensors[output].bytes();
+                   });
+        });
         return fast_top;
     }
 
@@ -608,10 +668,12 @@ class Scheduler {
     Plan& plan_;
     const Network& n_;
     const Target& target_;
+    OutputPlaces output_places_;
     BlockChooser& chooser_;
     const Judge& judge_;
     FilterEncoder& encoder_;
     Planner planner_;
+    std::vector<bool> possible_input_;  // by tensor
     std::vector<Block> blocks_;
     std::map<std::uint32_t, WeightBuffer> buffers_;  // by first step of the group
     std::vector<Load> loads_;
@@ -620,24 +682,25 @@ class Scheduler {
 
 }  // namespace
 
-host::Result<Plan> schedule(Network network, const Target& target, const Judge& judge) {
+host::Result<Plan> schedule(Network network, const Target& target, const Judge& judge, OutputPlaces output_places) {
     BlockChooser chooser(target);
     FilterEncoder encoder(*target.hardware);
     const bool unlimited = target.sram_bytes >= kUnlimited;
     fuse_tables(network);
+    lengthen_rows(network, target, chooser);
     std::optional<Network> plain;
     if (unlimited) plain = network;
     stage_io(network, target, chooser);
     choose_layouts(network);
     Plan best;
     best.network = network;
-    TRY_ASSIGN(Merit whole, Scheduler(best, target, chooser, encoder, judge).run());
+    TRY_ASSIGN(Merit whole, Scheduler(best, target, output_places, chooser, encoder, judge).run());
     // Copies of inputs and outputs take SRAM. Where that has a price, the network without them may be the better one.
     if (plain && plain->steps.size() != network.steps.size()) {
         choose_layouts(*plain);
         Plan unstaged;
         unstaged.network = *plain;
-        const auto other = Scheduler(unstaged, target, chooser, encoder, judge).run();
+        const auto other = Scheduler(unstaged, target, output_places, chooser, encoder, judge).run();
         if (other && better(*other, whole, target)) {
             best = std::move(unstaged);
             network = std::move(*plain);
@@ -648,7 +711,7 @@ host::Result<Plan> schedule(Network network, const Target& target, const Judge& 
     if (target.optimize == Optimize::Speed && target.constants_in_dram() && slice_filters(network)) {
         Plan sliced;
         sliced.network = std::move(network);
-        const auto other = Scheduler(sliced, target, chooser, encoder, judge).run();
+        const auto other = Scheduler(sliced, target, output_places, chooser, encoder, judge).run();
         constexpr std::uint64_t kWorth = 200;  // one part in so many
         if (other && (unlimited ? better(*other, whole, target) : other->cycles + whole.cycles / kWorth < whole.cycles))
             return sliced;

@@ -2,11 +2,15 @@
 // whose weights were changed behind the compiler's back is found out at the operator that reads them, and at no other.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "base/host/testing.h"
 #include "compiler/compare/layers.h"
 #include "compiler/import/import.h"
+#include "compiler/quantize/quantize.h"
 
 namespace talpa::compiler {
 namespace {
@@ -18,6 +22,20 @@ struct Subject {
     Sample inputs;
 };
 
+// Numbers between -1 and 1.
+Sample noise(const Graph& graph, std::uint32_t state) {
+    Sample inputs;
+    for (const ValueId id : graph.inputs) {
+        std::vector<float> numbers(static_cast<std::size_t>(element_count(graph[id].shape)));
+        for (float& x : numbers) {
+            state = state * 1664525 + 1013904223;
+            x = static_cast<float>(state >> 8) / static_cast<float>(1 << 23) - 1;
+        }
+        inputs.push_back(std::move(numbers));
+    }
+    return inputs;
+}
+
 Subject subject(const std::filesystem::path& model, const char* npu = "ethos-u65-256") {
     Subject s;
     auto graph = import::import_model(model);
@@ -27,26 +45,20 @@ Subject subject(const std::filesystem::path& model, const char* npu = "ethos-u65
     auto compiled = compile(s.graph, s.options);
     EXPECT_TRUE(compiled) << compiled.error().describe();
     s.compiled = std::move(*compiled);
-    std::uint32_t state = 1;
-    for (const ValueId id : s.graph.inputs) {
-        std::vector<float> numbers(static_cast<std::size_t>(element_count(s.graph[id].shape)));
-        for (float& x : numbers) {
-            state = state * 1664525 + 1013904223;
-            x = static_cast<float>(state >> 8) / static_cast<float>(1 << 23) - 1;
-        }
-        s.inputs.push_back(std::move(numbers));
-    }
+    s.inputs = noise(s.graph, 1);
     return s;
 }
 
-host::Result<NetworkComparison> compared(const Subject& s, const std::vector<std::uint8_t>& pte, double least_db = 0) {
+/// `exact`: null where the model came quantized.
+host::Result<NetworkComparison> compared(const Subject& s, const std::vector<std::uint8_t>& pte, double least_db = 0,
+                                         const Graph* exact = nullptr) {
     // 16-aligned, as a program has to be.
     std::vector<std::uint8_t> room(pte.size() + 16);
     const auto skip = (16 - reinterpret_cast<std::uintptr_t>(room.data()) % 16) % 16;
     std::memcpy(room.data() + skip, pte.data(), pte.size());
     TRY_ASSIGN(const auto run, traced_run(talpa::Bytes(room).subspan(skip, pte.size()), "program", s.graph,
                                           s.compiled.report, *s.options.target.hardware, s.inputs, 1));
-    return compare_layers(s.graph, s.graph, s.inputs, &run, least_db);
+    return compare_layers(exact != nullptr ? *exact : s.graph, s.graph, s.inputs, &run, least_db);
 }
 
 TEST(Compare, ASoundProgramComputesEveryOperatorWithinAStep) {
@@ -79,6 +91,67 @@ TEST(Compare, ReferenceNetworksAreSound) {
                           << op_name(s.graph.nodes[w.node].op) << " " << *w.worst_steps << " steps, " << w.off << " of "
                           << w.elements << " hidden " << w.hidden;
         }
+    }
+}
+
+/// What comes out is within what the report foretells, and no operator goes wrong.
+void expect_as_foretold(const Subject& s, const Graph* exact, const std::string& name) {
+    const auto c = compared(s, s.compiled.pte, 0, exact);
+    ASSERT_TRUE(c) << name << ": " << c.error().describe();
+    if (c->first_wrong) {
+        const auto& w = c->layers[*c->first_wrong];
+        ADD_FAILURE() << name << " " << s.graph.nodes[w.node].source.node << ": " << w.off << " of " << w.elements;
+    }
+    if (std::getenv("TALPA_SHOW") != nullptr)
+        std::printf("%-28s foretold %6.1f dB (%6.1f to %6.1f), program %6.1f dB, %zu layers\n", name.c_str(),
+                    c->output_quantized_db, c->output_least_db, c->output_most_db, c->output_program_db,
+                    c->layers.size());
+    EXPECT_GT(c->output_program_db, 0) << name;
+    EXPECT_GE(c->output_program_db, c->output_least_db - 1.5) << name;
+}
+
+/// A float network quantized by inputs like the one that it then gets.
+void expect_float_network_as_foretold(const std::filesystem::path& model) {
+    auto graph = import::import_model(model);
+    ASSERT_TRUE(graph) << graph.error().describe();
+    QuantizeOptions how;
+    how.observer = Observer::MinMax;
+    how.equalisation = false;
+    const std::vector<Sample> typical{noise(*graph, 1), noise(*graph, 2)};
+    auto quantized = quantize(*graph, typical, how);
+    ASSERT_TRUE(quantized) << model << quantized.error().describe();
+    Subject s;
+    s.graph = std::move(quantized->graph);
+    s.inputs = noise(*graph, 1);
+    s.options.target.optimize = Optimize::Size;  // the shortest search
+    auto compiled = compile(s.graph, s.options);
+    ASSERT_TRUE(compiled) << model << compiled.error().describe();
+    s.compiled = std::move(*compiled);
+    expect_as_foretold(s, &*graph, model.stem().string());
+}
+
+TEST(Compare, EveryFloatOperatorNetworkGivesWhatIsForetold) {
+    TALPA_NEEDS_REFERENCE();
+    std::vector<std::filesystem::path> folders;
+    for (const auto& entry : std::filesystem::directory_iterator(reference / "ops")) folders.push_back(entry.path());
+    for (const char* name : {"ds_cnn_random", "resnet8_random", "mobilenet_v3_small_random"})
+        folders.push_back(reference / "models" / name);
+    std::sort(folders.begin(), folders.end());
+    std::size_t networks = 0;
+    for (const auto& folder : folders) {
+        const auto model = folder / (folder.filename().string() + ".float.pt2");
+        if (!std::filesystem::exists(model)) continue;
+        ++networks;
+        expect_float_network_as_foretold(model);
+    }
+    EXPECT_EQ(networks, 43u);
+}
+
+TEST(Compare, EveryTfLiteNetworkGivesWhatIsForetold) {
+    TALPA_NEEDS_REFERENCE();
+    for (const char* name : {"split_concat", "mobilenet_v1_0.25_128_quant", "tf2_mobilenet_v2_1.0_224_ptq"}) {
+        const auto s = subject(reference / "tflite" / (std::string(name) + ".tflite"));
+        expect_as_foretold(s, nullptr, name);
     }
 }
 

@@ -73,7 +73,70 @@ Result<void> import_scalar_tensor(Call& call, Op) {
     return give_filled(call, {}, value, whole);
 }
 
+struct Number {
+    double value = 0;
+    bool whole = false;
+};
+
+// A number, and whether the program has it as a whole one: that decides the type of a result that names none.
+Result<Number> either(Call& call, std::string_view name, std::optional<std::int64_t> usual = {}) {
+    if (const auto whole = call.integer(name, usual)) return Number{static_cast<double>(*whole), true};
+    TRY_ASSIGN(const double value, call.number(name));
+    return Number{value, false};
+}
+
+Result<void> import_arange(Call& call, Op) {
+    TRY_ASSIGN(const Number start, either(call, "start", 0));
+    TRY_ASSIGN(const Number end, either(call, "end"));
+    TRY_ASSIGN(const Number step, either(call, "step", 1));
+    bool whole = start.whole && end.whole && step.whole;
+    if (call.has("dtype")) {
+        TRY_ASSIGN(whole, wants_integers(call));
+    }
+    const double count = std::ceil((end.value - start.value) / step.value);
+    if (!(count >= 0 && count <= static_cast<double>(kFoldLimit)))
+        return failure(ErrorCode::InvalidProgram, "numbers from {} to {} in steps of {}", start.value, end.value,
+                       step.value);
+    std::vector<std::int64_t> integers;
+    std::vector<float> reals;
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i) {
+        const double value = start.value + static_cast<double>(i) * step.value;
+        if (whole)
+            integers.push_back(static_cast<std::int64_t>(start.value) + i * static_cast<std::int64_t>(step.value));
+        else
+            reals.push_back(static_cast<float>(value));
+    }
+    const Shape shape{static_cast<std::int64_t>(count)};
+    call.give(
+        call.b.value(whole ? int64_constant(call.name(), shape, integers) : float_constant(call.name(), shape, reals)));
+    call.ignore({"dtype", "layout", "device", "pin_memory"});
+    return {};
+}
+
+// From both ends to the middle, in float32, as the framework does it.
+Result<void> import_linspace(Call& call, Op) {
+    TRY_ASSIGN(const Number start, either(call, "start"));
+    TRY_ASSIGN(const Number end, either(call, "end"));
+    TRY_ASSIGN(const auto steps, call.integer("steps"));
+    TRY_ASSIGN(const bool whole, wants_integers(call));
+    if (whole) return failure(ErrorCode::NotSupported, "whole numbers of a linspace");
+    if (steps < 0 || steps > kFoldLimit) return failure(ErrorCode::InvalidProgram, "a linspace of {} numbers", steps);
+    const auto first = static_cast<float>(start.value), last = static_cast<float>(end.value);
+    const float step = steps > 1 ? (last - first) / static_cast<float>(steps - 1) : 0;
+    std::vector<float> numbers;
+    for (std::int64_t i = 0; i < steps; ++i)
+        numbers.push_back(i < steps / 2 || steps == 1 ? first + step * static_cast<float>(i)
+                                                      : last - step * static_cast<float>(steps - i - 1));
+    call.give(call.b.value(float_constant(call.name(), {steps}, numbers)));
+    call.ignore({"dtype", "layout", "device", "pin_memory"});
+    return {};
+}
+
 constexpr Operator kTable[] = {
+    {"aten.arange.default", import_arange},
+    {"aten.arange.start", import_arange},
+    {"aten.arange.start_step", import_arange},
+    {"aten.linspace.default", import_linspace},
     {"aten.full.default", import_full},
     {"aten.new_full.default", import_full},
     {"aten.full_like.default", import_full_like},

@@ -6,7 +6,9 @@
 
 #include <cmath>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
+#include "base/host/file.h"
 #include "base/host/testing.h"
 #include "compiler/graph/check.h"
 #include "compiler/graph/constant.h"
@@ -14,6 +16,8 @@
 #include "compiler/import/import.h"
 #include "compiler/import/onnx/onnx.h"
 #include "compiler/import/tflite/tflite.h"
+#include "compiler/import/zip.h"
+#include "compiler/import/zip_for_test.h"
 
 namespace talpa::compiler::import {
 namespace {
@@ -118,6 +122,76 @@ TEST(Pt2, FloatAndQuantizedMobileNetAgree) {
                 0.501 * q.quantization->scales[channel_of(q, static_cast<std::int64_t>(e))] + 1e-6 * std::abs(u[e]))
                 << i;
     }
+}
+
+/// A golden network whose last operator adds what a new node makes.
+host::Result<Graph> with_added(const std::string& target, const nlohmann::json& arguments, std::int64_t count,
+                               int type) {
+    const auto archive = host::read_file(std::string(TALPA_SOURCE_DIR) + "/tests/golden/import/conv3x3_same.float.pt2");
+    EXPECT_TRUE(archive);
+    const auto zip = Zip::open(*archive);
+    EXPECT_TRUE(zip);
+    std::vector<EntryForTest> entries;
+    for (const auto& [entry, facts_of_entry] : zip->entries()) {
+        const auto data = zip->read(entry, 1 << 20);
+        EXPECT_TRUE(data);
+        entries.push_back({entry, std::string(data->text())});
+        if (!entry.ends_with("models/model.json")) continue;
+        auto program = nlohmann::ordered_json::parse(entries.back().data);
+        auto& graph = program["graph_module"]["graph"];
+        auto& nodes = graph["nodes"];
+        auto made = nodes[1];
+        made["target"] = "torch.ops." + target;
+        made["name"] = "made";
+        made["inputs"] = nlohmann::ordered_json::array();
+        for (const auto& [name, value] : arguments.items())
+            made["inputs"].push_back({{"name", name}, {"arg", value}, {"kind", 1}});
+        made["outputs"] = {{{"as_tensor", {{"name", "made"}}}}};
+        auto facts = graph["tensor_values"]["p_0_bias"];
+        facts["sizes"] = {{{"as_int", count}}};
+        facts["dtype"] = type;
+        graph["tensor_values"]["made"] = facts;
+        nodes[1]["target"] = "torch.ops.aten.add.Tensor";
+        nodes[1]["inputs"].push_back({{"name", "other"}, {"arg", {{"as_tensor", {{"name", "made"}}}}}, {"kind", 1}});
+        nodes.insert(nodes.begin() + 1, made);
+        entries.back().data = program.dump();
+    }
+    return import_bytes(zip_for_test(entries), {});
+}
+
+std::vector<float> added(const host::Result<Graph>& graph) {
+    if (!graph) return ADD_FAILURE() << graph.error().describe(), std::vector<float>();
+    for (const Node& n : graph->nodes)
+        if (n.op == Op::Add) return real_numbers((*graph)[n.inputs[1]]);
+    return ADD_FAILURE() << dump(*graph), std::vector<float>();
+}
+
+/// Numbers in a row that depend on constants alone are constants.
+TEST(Pt2, RowsOfNumbersAreFolded) {
+    constexpr int kFloat = 7;
+    const auto number = [](double n) { return nlohmann::json{{"as_float", n}}; };
+    const auto whole = [](int n) { return nlohmann::json{{"as_int", n}}; };
+    const auto from_end = added(with_added("aten.arange.default", {{"end", number(32.0)}}, 32, kFloat));
+    ASSERT_EQ(from_end.size(), 32u);
+    for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(from_end[i], static_cast<float>(i));
+    const auto steps = added(with_added(
+        "aten.arange.start_step", {{"start", number(3.0)}, {"end", whole(-5)}, {"step", number(-0.25)}}, 32, kFloat));
+    ASSERT_EQ(steps.size(), 32u);
+    EXPECT_EQ(steps[1], 2.75f);
+    EXPECT_EQ(steps[31], -4.75f);
+    const auto line = added(with_added("aten.linspace.default",
+                                       {{"start", whole(-1)}, {"end", whole(1)}, {"steps", whole(32)}}, 32, kFloat));
+    ASSERT_EQ(line.size(), 32u);
+    EXPECT_EQ(line[0], -1);
+    EXPECT_EQ(line[31], 1);
+    for (std::size_t i = 0; i < 32; ++i) EXPECT_NEAR(line[i], -1 + 2.0 * static_cast<double>(i) / 31, 1e-7);
+    // Whole numbers stay whole: the program says float32 of what the operator gives as int64.
+    const auto wrong = with_added("aten.arange.start", {{"start", whole(0)}, {"end", whole(32)}}, 32, kFloat);
+    EXPECT_FALSE(wrong.has_value());
+    const auto endless = with_added("aten.arange.start_step",
+                                    {{"start", whole(0)}, {"end", whole(32)}, {"step", number(0.0)}}, 32, kFloat);
+    ASSERT_FALSE(endless.has_value());
+    EXPECT_THAT(endless.error().describe(), HasSubstr("in steps of 0"));
 }
 
 /// docs/formats/models.md lists what the tables have.

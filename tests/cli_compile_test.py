@@ -132,7 +132,17 @@ def main():
         failed = talpa("model", "get", "mobilenet_v2", env=offline)
         check.that(failed.status == 1 and "Without a network" in failed.err, f"offline: {failed.err}")
 
+        failed = talpa("compile", "mobilenet_v9", "-o", missing)
+        check.that(failed.status == 1 and "talpa model list" in failed.err, f"a name that there is not: {failed.err}")
+        for flags in (("--architecture", "ds_cnn"), ("--picture-size", "64")):
+            failed = talpa("compile", IMPORT / "small.tflite", *flags, "-o", missing)
+            check.that(failed.status != 0 and f"{flags[0]} is for files of weights" in failed.err and not missing.exists(), f"{flags}: {failed.err}")
+
         # Usage.
+        failed = talpa("compile", IMPORT / "qdq_net.onnx", "-o", "-")
+        check.that(failed.status == 2 and "/dev/stdout" in failed.err, f"-o -: {failed.err}")
+        failed = talpa("run", program, "--input", "-")
+        check.that(failed.status == 1 and "/dev/stdin" in failed.err, f"--input -: {failed.err}")
         check.equal(talpa("compile", IMPORT / "qdq_net.onnx").status, 2, "no output")
         check.equal(talpa("compile", IMPORT / "qdq_net.onnx", "-o", program, "--sram", "lots").status, 2, "no size")
         mine = folder / "mine.onnx"

@@ -114,9 +114,15 @@ Result<void> Compilation::find_model() {
     picture_ = o_.picture;
     std::error_code ignored;
     const auto* entry = compiler::models::find(o_.model);
-    if (entry != nullptr && !std::filesystem::exists(o_.model, ignored)) {
-        TRY_ASSIGN(const auto path,
-                   host::with_context(compiler::models::fetch(*entry, compiler::models::cache_folder()), o_.model));
+    const bool is_file = std::filesystem::exists(o_.model, ignored);
+    // What has neither a folder nor an ending is rather meant as a network's name.
+    if (entry == nullptr && !is_file && o_.model.find_first_of("/.") == std::string::npos)
+        return std::unexpected(host::Error(ErrorCode::NotFound,
+                                           fmt::format("there is neither a file nor a network '{}'", o_.model),
+                                           "talpa model list shows the networks that can be had by name"));
+    if (entry != nullptr && !is_file) {
+        TRY_ASSIGN(const auto cache, compiler::models::cache_folder());
+        TRY_ASSIGN(const auto path, host::with_context(compiler::models::fetch(*entry, cache), o_.model));
         file_ = path.string();
         if (architecture_.empty()) architecture_ = entry->architecture;
         if (!picture_.given()) picture_ = picture_options(entry->preprocessing);

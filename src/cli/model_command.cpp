@@ -7,6 +7,7 @@
 #include "base/host/file.h"
 #include "base/host/json.h"
 #include "base/host/terminal.h"
+#include "cli/output_files.h"
 #include "compiler/models/registry.h"
 
 namespace talpa::cli {
@@ -23,7 +24,7 @@ std::string source_of(const Entry& e) {
 }  // namespace
 
 Result<void> list_models(const ModelOptions& options) {
-    const auto cache = compiler::models::cache_folder();
+    TRY_ASSIGN(const auto cache, compiler::models::cache_folder());
     host::Json list = host::Json::array();
     for (const Entry& e : compiler::models::entries()) {
         const auto have = compiler::models::cached(e, cache);
@@ -57,7 +58,8 @@ Result<void> get_model(const ModelOptions& options) {
     if (entry == nullptr)
         return std::unexpected(
             host::Error(ErrorCode::NotFound, fmt::format("there is no model '{}'", options.name), "talpa model list"));
-    const auto cache = compiler::models::cache_folder();
+    if (!options.output.empty()) TRY(check_outputs({{"-o", options.output}}, {}));
+    TRY_ASSIGN(const auto cache, compiler::models::cache_folder());
     auto path = host::with_context(compiler::models::fetch(*entry, cache), options.name);
     if (!path) return std::unexpected(std::move(path.error()));
     if (!options.output.empty()) {

@@ -1,5 +1,7 @@
 #include "cli/output_files.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace talpa::cli {
@@ -21,6 +23,10 @@ bool is_same(const fs::path& a, const fs::path& b) {
 host::Result<void> check_outputs(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs) {
     for (auto output = outputs.begin(); output != outputs.end(); ++output) {
         if (output->path.empty()) continue;
+        if (output->path == "-")
+            return std::unexpected(host::Error(ErrorCode::InvalidArgument,
+                                               fmt::format("{} -: a file named '-' is hardly meant", output->option),
+                                               "/dev/stdout is the standard output, ./- that file"));
         const auto same = [&](const NamedFile& other) {
             return !other.path.empty() && is_same(other.path, output->path);
         };

@@ -16,7 +16,7 @@ struct NamedFile {
 };
 
 /// InvalidArgument when an output is one of the inputs or another output: the same file by whatever name, or the same
-/// place where there is none yet.
+/// place where there is none yet; and when it is "-".
 [[nodiscard]] host::Result<void> check_outputs(const std::vector<NamedFile>& outputs,
                                                const std::vector<NamedFile>& inputs);
 

@@ -33,6 +33,8 @@ TEST_F(OutputFilesTest, InputsAreKept) {
         EXPECT_NE(verdict(folder_ / name).find("would overwrite an input"), std::string::npos) << name;
     EXPECT_EQ(verdict(folder_ / "new"), "fine");
     EXPECT_EQ(verdict("/dev/null", "/dev/null"), "fine") << "nothing is lost there";
+    EXPECT_EQ(verdict("-"), "-o -: a file named '-' is hardly meant");
+    EXPECT_EQ(verdict("./-"), "fine");
 }
 
 TEST_F(OutputFilesTest, OutputsAreSeveralFiles) {

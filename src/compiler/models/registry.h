@@ -28,8 +28,9 @@ struct Entry {
 [[nodiscard]] std::span<const Entry> entries();
 [[nodiscard]] const Entry* find(std::string_view name);
 
-/// $XDG_CACHE_HOME/talpa/models, or ~/.cache/talpa/models.
-[[nodiscard]] std::filesystem::path cache_folder();
+/// $XDG_CACHE_HOME/talpa/models, or ~/.cache/talpa/models; without HOME the user database's home. Never a folder that
+/// others can write to: an error where there is none of one's own.
+[[nodiscard]] host::Result<std::filesystem::path> cache_folder();
 
 /// The weights in the cache, verified; nothing when they are not there.
 [[nodiscard]] host::Result<std::optional<std::filesystem::path>> cached(const Entry& entry,

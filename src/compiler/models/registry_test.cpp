@@ -6,10 +6,14 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <pwd.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstring>
 #include <mutex>
 #include <thread>
@@ -233,6 +237,61 @@ TEST_F(Registry, WithoutANetworkItSaysWhatToDo) {
     EXPECT_EQ(path.error().code, ErrorCode::AccessFailed);
     EXPECT_THAT(path.error().hint, HasSubstr("Without a network: fetch " + url_ + " on another machine and put it at " +
                                              (cache_ / "net-00000000.pth").string()));
+}
+
+// The cache is never a folder that everybody can write to.
+TEST_F(Registry, WithoutHomeItIsTheUserDatabasesFolder) {
+    const char* const home = std::getenv("HOME");
+    const std::string kept = home != nullptr ? home : "";
+    const char* const cache = std::getenv("XDG_CACHE_HOME");
+    const std::string kept_cache = cache != nullptr ? cache : "";
+    ::unsetenv("XDG_CACHE_HOME");
+    const ::passwd* const entry = ::getpwuid(::geteuid());
+    const std::string of_the_user = entry != nullptr ? entry->pw_dir : "";
+    for (const char* set : {"", "relative", static_cast<const char*>(nullptr)}) {
+        if (set != nullptr)
+            ::setenv("HOME", set, 1);
+        else
+            ::unsetenv("HOME");
+        const auto folder = cache_folder();
+        if (of_the_user.starts_with('/')) {
+            ASSERT_TRUE(folder) << folder.error().describe();
+            EXPECT_EQ(*folder, fs::path(of_the_user) / ".cache/talpa/models");
+        } else {
+            ASSERT_FALSE(folder);
+            EXPECT_THAT(folder.error().hint, HasSubstr("XDG_CACHE_HOME"));
+        }
+    }
+    if (home != nullptr) ::setenv("HOME", kept.c_str(), 1);
+    if (cache != nullptr) ::setenv("XDG_CACHE_HOME", kept_cache.c_str(), 1);
+}
+
+TEST(RunProgram, SaysOnceWhatIsSaidAgain) {
+    const auto out = run_program({"sh", "-c", "for i in 1 2 3; do echo no host >&2; done; echo the end >&2; exit 3"});
+    ASSERT_FALSE(out);
+    EXPECT_EQ(out.error().message, "sh failed: no host\nthe end");
+    const auto none = run_program({"talpa-no-such-program"});
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().message, "there is no program 'talpa-no-such-program'");
+}
+
+// A process that is killed takes its download along.
+TEST(RunProgram, EndsWithItsParent) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const ::pid_t child = ::fork();
+    if (child == 0) {
+        // The pipe is open for writing as long as the program lives that inherits it.
+        (void)run_program({"sh", "-c", "exec sleep 600"});
+        ::_exit(0);
+    }
+    ::close(ends[1]);
+    ::usleep(300'000);
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    ::pollfd closed{ends[0], POLLIN, 0};
+    EXPECT_EQ(::poll(&closed, 1, 60'000), 1) << "the program outlives it";
+    ::close(ends[0]);
 }
 
 TEST_F(Registry, EveryEntryIsComplete) {

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <limits>
 
 namespace talpa::classifier {
@@ -15,7 +14,7 @@ using ::testing::HasSubstr;
 
 std::vector<std::uint8_t> floats(const std::vector<float>& values) {
     std::vector<std::uint8_t> bytes(values.size() * 4);
-    for (std::size_t i = 0; i < values.size(); ++i) store_le(&bytes[4 * i], std::bit_cast<std::uint32_t>(values[i]));
+    for (std::size_t i = 0; i < values.size(); ++i) store_le(&bytes[4 * i], values[i]);
     return bytes;
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/host/grouped.h"
+
 namespace talpa::classifier {
 namespace {
 
@@ -23,13 +25,6 @@ host::Json top_of(const Classification& c, const Labels& labels) {
         top.push_back(std::move(entry));
     }
     return top;
-}
-
-/// 3460491 -> "3,460,491"
-std::string with_commas(std::uint64_t n) {
-    std::string digits = std::to_string(n);
-    for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
-    return digits;
 }
 
 host::Json value_of(const NumberOutput& number) {
@@ -129,7 +124,7 @@ void print(std::FILE* to, const RunResult& result, const Labels& labels, const h
                            : fmt::format("{} runs: min {:.3f}, median {:.3f}, p90 {:.3f}, max {:.3f} ms", latency.runs,
                                          latency.min, latency.median, latency.p90, latency.max);
     if (result.npu_cycles != 0)
-        line += fmt::format("; NPU {} cycles{}", with_commas(result.npu_cycles),
+        line += fmt::format("; NPU {} cycles{}", host::grouped(result.npu_cycles),
                             result.cycles_measured ? "" : " (estimated)");
     fmt::print(to, "  {}\n{}", style.dim(line), histogram(result.runs_ms, 8));
 }

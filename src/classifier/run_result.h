@@ -51,10 +51,10 @@ struct RunResult {
 /// All results: the document itself for one, `results` around several. Text that is no UTF-8 is replaced.
 [[nodiscard]] std::string document_of(const std::vector<RunResult>& results, bool several, const Labels& labels);
 
-/// A name, of a file that a stranger may have made: with ? for what could drive a terminal.
-[[nodiscard]] std::string shown(std::string name);
-
 /// The same for a person.
 void print(std::FILE* to, const RunResult& result, const Labels& labels, const host::Style& style);
+
+/// A name, of a file that a stranger may have made: with ? for what could drive a terminal.
+[[nodiscard]] std::string shown(std::string name);
 
 }  // namespace talpa::classifier

@@ -53,12 +53,6 @@ std::string printable(std::string_view text) {
     return out;
 }
 
-std::string grouped(std::uint64_t number) {
-    std::string digits = fmt::format("{}", number);
-    for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-    return digits;
-}
-
 std::string size_text(std::uint64_t bytes) {
     static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     auto value = static_cast<double>(bytes);

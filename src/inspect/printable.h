@@ -5,14 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "base/host/grouped.h"
+
 namespace talpa::inspect {
 
 /// The text with everything that could move a cursor, change colours or reorder what is read written as \xNN or \u{N}:
 /// control characters, bytes that are no UTF-8, bidirectional marks, line separators.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// "3,469,760"
-[[nodiscard]] std::string grouped(std::uint64_t number);
+using host::grouped;
 /// "3.3 MiB", "512 B"
 [[nodiscard]] std::string size_text(std::uint64_t bytes);
 /// Columns that a printable text takes, counting every code point as one.

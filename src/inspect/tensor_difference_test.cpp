@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -14,7 +13,7 @@ using runtime::ScalarType;
 
 std::vector<std::uint8_t> floats(const std::vector<float>& values) {
     std::vector<std::uint8_t> bytes(values.size() * 4);
-    for (std::size_t i = 0; i < values.size(); ++i) store_le(&bytes[4 * i], std::bit_cast<std::uint32_t>(values[i]));
+    for (std::size_t i = 0; i < values.size(); ++i) store_le(&bytes[4 * i], values[i]);
     return bytes;
 }
 

@@ -91,7 +91,7 @@ std::vector<std::uint8_t> dequantize(const std::vector<std::uint8_t>& bytes, con
     for (std::size_t i = 0; i < bytes.size(); ++i) {
         const float v =
             static_cast<float>(static_cast<std::int8_t>(bytes[i]) - q.zero_point) * static_cast<float>(q.scale);
-        store_le(out.data() + 4 * i, std::bit_cast<std::uint32_t>(v));
+        store_le(out.data() + 4 * i, v);
     }
     return out;
 }

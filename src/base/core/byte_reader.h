@@ -31,11 +31,17 @@ template <typename T>
     }
 }
 
+/// The other direction, of the same types.
 template <typename T>
 inline void store_le(std::uint8_t* p, T v) {
-    using Word = std::make_unsigned_t<T>;
-    const auto word = static_cast<Word>(v);
-    for (std::size_t i = 0; i < sizeof(T); ++i) p[i] = static_cast<std::uint8_t>(word >> (8 * i));
+    if constexpr (std::floating_point<T>) {
+        using Word = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+        store_le(p, std::bit_cast<Word>(v));
+    } else {
+        using Word = std::make_unsigned_t<T>;
+        const auto word = static_cast<Word>(v);
+        for (std::size_t i = 0; i < sizeof(T); ++i) p[i] = static_cast<std::uint8_t>(word >> (8 * i));
+    }
 }
 
 class ByteReader {

@@ -15,8 +15,7 @@
 namespace talpa::host {
 namespace {
 
-std::unexpected<Error> errno_error(const std::filesystem::path& path, const char* doing) {
-    const int e = errno;
+std::unexpected<Error> errno_error(const std::filesystem::path& path, const char* doing, int e = errno) {
     const auto code = e == ENOENT || e == ENOTDIR ? ErrorCode::NotFound : ErrorCode::AccessFailed;
     return failure(code, "{} {}: {}", doing, path.string(), std::strerror(e));
 }
@@ -81,17 +80,17 @@ Result<std::string> read_text(const std::filesystem::path& path, std::uint64_t l
 
 namespace {
 
+std::string_view text_of(Bytes bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 // A device, a pipe: there is nothing to replace, the bytes go into it.
 Result<void> write_into(const std::filesystem::path& path, Bytes bytes) {
     const int raw = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (raw < 0) return errno_error(path, "cannot open");
     Fd fd(raw);
-    while (!bytes.empty()) {
-        const ssize_t n = ::write(fd.get(), bytes.data(), bytes.size());
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return errno_error(path, "cannot write");
-        bytes = bytes.subspan(static_cast<std::size_t>(n));
-    }
+    if (const auto written = write_all(fd.get(), text_of(bytes)); !written)
+        return errno_error(path, "cannot write", written.error());
     if (::close(fd.release()) != 0) return errno_error(path, "cannot finish writing");
     return {};
 }
@@ -111,18 +110,13 @@ Result<void> write_file(const std::filesystem::path& given, Bytes bytes) {
     if (raw < 0) return errno_error(path, "cannot write beside");
     Fd fd(raw);
     const TemporaryFileGuard guard(temporary);
-    const auto give_up = [&](const char* doing) {
-        auto failed = errno_error(path, doing);
+    const auto give_up = [&](const char* doing, int error = errno) {
+        auto failed = errno_error(path, doing, error);
         ::unlink(temporary.c_str());
         return failed;
     };
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-        const ssize_t n = ::write(fd.get(), bytes.data() + done, bytes.size() - done);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return give_up("cannot write");
-        done += static_cast<std::size_t>(n);
-    }
+    if (const auto written = write_all(fd.get(), text_of(bytes)); !written)
+        return give_up("cannot write", written.error());
     // mkostemp gives 0600; a new file gets what the umask allows, an old one keeps its mode.
     struct ::stat old{};
     mode_t mode = 0;

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-
 #include <cstdlib>
 
 namespace talpa::host {

@@ -23,11 +23,11 @@ class Style {
     bool colours_ = false;
 };
 
-/// One line on standard error, rewritten as work goes on; it appears after a second and goes when the object does.
-/// Silent where standard error is no terminal.
 /// Writes to standard error and does not mind when that is closed or full.
 void say(const std::string& text);
 
+/// One line on standard error, rewritten as work goes on; it appears after a second and goes when the object does.
+/// Silent where standard error is no terminal.
 class Progress {
   public:
     /// `total` 0: how much there is to do is not known.

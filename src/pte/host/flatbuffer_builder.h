@@ -40,10 +40,7 @@ class TableBuilder {
     template <typename T>
     void scalar_bytes(unsigned slot, T value) {
         std::vector<std::uint8_t> bytes(sizeof(T));
-        if constexpr (sizeof(T) == 8 && std::is_floating_point_v<T>)
-            store_le(bytes.data(), std::bit_cast<std::uint64_t>(value));
-        else
-            store_le(bytes.data(), value);
+        store_le(bytes.data(), value);
         add(slot, std::move(bytes));
     }
     void add(unsigned slot, std::vector<std::uint8_t> bytes);
@@ -79,12 +76,7 @@ struct FlatNode {
 template <typename T>
 FlatRef flat_vector(const std::vector<T>& values) {
     std::vector<std::uint8_t> bytes(values.size() * sizeof(T));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        if constexpr (std::is_floating_point_v<T>)
-            store_le(bytes.data() + i * sizeof(T), std::bit_cast<std::uint64_t>(values[i]));
-        else
-            store_le(bytes.data() + i * sizeof(T), values[i]);
-    }
+    for (std::size_t i = 0; i < values.size(); ++i) store_le(bytes.data() + i * sizeof(T), values[i]);
     return flat_scalars(std::move(bytes), static_cast<std::uint32_t>(values.size()), sizeof(T));
 }
 

@@ -1,8 +1,8 @@
-// A .pte program and a .ptd data file, read in place: methods, values, instructions, operators, delegates, segments,
-// constants and named data. Opening verifies the whole structure (V1 to V7, V19), so the views below never fail; what
-// needs an index checks it and says so. Whether a method makes sense (V8 to V18, V20, V21) is checked where it is
-// loaded, by the runtime. The file's bytes belong to the caller and must outlive all views. (pte-format, sections 1 and
-// 3)
+// A .pte program, read in place: methods, values, instructions, operators, delegates, segments, constants and named
+// data (a .ptd data file: pte/data_file.h). Opening verifies the whole structure (V1 to V7, V19), so the views below
+// never fail; what needs an index checks it and says so. Whether a method makes sense (V8 to V18, V20, V21) is checked
+// where it is loaded, by the runtime. The file's bytes belong to the caller and must outlive all views. (pte-format,
+// sections 1 and 3)
 #pragma once
 
 #include <cstdint>
@@ -241,9 +241,6 @@ class Program {
 
     /// The payload of a delegate, inline or in a segment.
     [[nodiscard]] Result<Bytes> delegate_data(const DelegateView& delegate) const;
-    [[nodiscard]] std::uint32_t inline_delegate_data_count() const {
-        return root_.tables(slot::program::backend_delegate_data).size();
-    }
 
     [[nodiscard]] std::uint32_t named_data_count() const { return root_.tables(slot::program::named_data).size(); }
     [[nodiscard]] NamedDataView named_data(std::uint32_t i) const;

@@ -88,12 +88,6 @@ struct Tensor {
         }
         return s;
     }
-    /// Is dim_order 0, 1, 2 … ? (Dimensions of size 1 are not looked through.)
-    [[nodiscard]] bool is_contiguous() const {
-        for (std::size_t i = 0; i < rank; ++i)
-            if (dim_order[i] != i) return false;
-        return true;
-    }
     template <typename T>
     [[nodiscard]] T* as() const {
         return reinterpret_cast<T*>(data);

@@ -8,7 +8,6 @@
 #include "base/host/file.h"
 #include "base/host/testing.h"
 #include "runtime/operators/all.h"
-#include "runtime/operators/firmware.h"
 #include "runtime/operators/quantize.h"
 
 namespace talpa::runtime {
@@ -33,9 +32,8 @@ constexpr std::string_view kIntroduction = R"(# CPU operators
 
 What the runtime computes itself when a program does not hand it to the NPU. A host build has all of them; those marked with ●
 are in the Cortex-M33 firmware too (`firmware/chip/main.cpp`): quantise and dequantise, what a program needs around an NPU that takes the
-rest. `runtime/operators/firmware.cpp` is a wider table that fits a core without heap; the firmware is not linked with it. Names and overloads
-are matched exactly. A program that calls an operator that is not there is refused when it is loaded, with a list of all that are missing; the
-firmware answers `ERR 9 unsupported operator`.
+rest. Names and overloads are matched exactly. A program that calls an operator that is not there is refused when it is loaded, with a list
+of all that are missing; the firmware answers `ERR 9 unsupported operator`.
 
 - *Arguments* is their number in a program, the repeated tail included. *Kinds* has a letter for each argument: `t` tensor, `o` output,
   `i` integer, `b` bool, `n` number, `I` list of integers, `D` list of floats, `T` list of tensors, `O` list of outputs, `Q` list of
@@ -73,16 +71,6 @@ TEST(OperatorPage, IsWhatTheTableSays) {
         ASSERT_TRUE(host::write_text(path, page()).has_value());
     }
     EXPECT_EQ(host::read_text(path).value_or(""), page()) << "TALPA_UPDATE_DOCS=1 talpa_runtime_test writes it anew";
-}
-
-TEST(OperatorPage, EveryFirmwareOperatorIsAHostOperator) {
-    std::set<std::string_view> all;
-    for (const Operator& op : all_operators()) all.insert(op.name);
-    std::set<std::string_view> firmware;
-    for (const Operator& op : firmware_operators()) {
-        EXPECT_TRUE(all.contains(op.name)) << op.name;
-        EXPECT_TRUE(firmware.insert(op.name).second) << op.name << " twice";
-    }
 }
 
 }  // namespace

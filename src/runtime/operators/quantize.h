@@ -1,6 +1,6 @@
 // quantize_per_tensor and dequantize_per_tensor, which stand at the borders of every delegate with float inputs or
-// outputs: exact to ExecuTorch's kernels (pte-format, section 6.2). The firmware's operator table is this one.
-// Freestanding.
+// outputs: exact to ExecuTorch's kernels (pte-format, section 6.2). This table is all that the
+// firmware carries; hosts have it in front of table.def's rows. Freestanding.
 #pragma once
 
 #include "runtime/operator.h"

@@ -1,8 +1,5 @@
-// The rows of table.def as a constant. A program that takes single rows of it at compile time links only their
-// functions.
+// The rows of table.def as a constant.
 #pragma once
-
-#include <iterator>
 
 #include "runtime/operators/functions.h"
 
@@ -16,12 +13,5 @@ inline constexpr Operator kRows[] = {
 #undef TALPA_OPERATOR
 #undef TALPA_OPERATOR_WITH_ROOM
 };
-
-/// The row of that name; a name that is not there does not compile.
-[[nodiscard]] consteval Operator row(std::string_view name) {
-    for (const Operator& op : kRows)
-        if (op.name == name) return op;
-    return kRows[std::size(kRows)];  // out of range, which a constant may not be
-}
 
 }  // namespace talpa::runtime::operators

@@ -9,6 +9,7 @@
 
 #include "base/core/error.h"
 #include "npu/decoder.h"
+#include "npu/hardware.h"
 #include "npu/operation.h"
 
 namespace talpa::npu {
@@ -48,7 +49,7 @@ class Device {
     ~Device() = default;
 };
 
-inline constexpr std::uint32_t kConfigU65_256 = 0x10003008;
-inline constexpr std::uint32_t kIdU65 = 0x10066001;
+inline constexpr std::uint32_t kConfigU65_256 = kU65_256.config;
+inline constexpr std::uint32_t kIdU65 = kU65_256.id;
 
 }  // namespace talpa::npu

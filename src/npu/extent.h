@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "npu/hardware.h"
 #include "npu/operation.h"
 
 namespace talpa::npu {
@@ -86,15 +87,14 @@ struct Volume {
 [[nodiscard]] Box source_box(const Dma& dma);
 [[nodiscard]] Box destination_box(const Dma& dma);
 
-/// Bytes of the table that an operation with LUT activation reads, and its SHRAM address (section 6.2).
 inline constexpr std::int64_t kLutSlotBytes = 256;
-inline constexpr std::int64_t kLutBase48Banks = 0xB800;
+/// Bytes of the table that an operation with LUT activation reads (section 6.2).
 [[nodiscard]] std::int64_t lut_bytes(const Operation& op);
 
 /// Calls fn(const Access&, const Box&) for every box of memory that the operation reads or writes; reads first.
 /// `lut_base` is where slot 0 lies in the shared RAM of the device.
 template <typename Fn>
-void for_each_box(const Operation& op, Fn&& fn, std::int64_t lut_base = kLutBase48Banks) {
+void for_each_box(const Operation& op, Fn&& fn, std::int64_t lut_base = kU65_256.lut_base()) {
     if (op.kind == OpKind::Dma) {
         fn(Access{Operand::DmaSource, false, op.dma.src_internal, op.dma.src_region}, source_box(op.dma));
         fn(Access{Operand::DmaDestination, true, op.dma.dst_internal, op.dma.dst_region}, destination_box(op.dma));
@@ -129,7 +129,7 @@ void for_each_box(const Operation& op, Fn&& fn, std::int64_t lut_base = kLutBase
 
 /// The same with the hull of each box: fn(const Access&, Extent).
 template <typename Fn>
-void for_each_access(const Operation& op, Fn&& fn, std::int64_t lut_base = kLutBase48Banks) {
+void for_each_access(const Operation& op, Fn&& fn, std::int64_t lut_base = kU65_256.lut_base()) {
     for_each_box(
         op,
         [&](const Access& access, const Box& box) {

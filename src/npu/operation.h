@@ -40,9 +40,10 @@ static_assert(static_cast<unsigned>(OpKind::Stop) + 1 == kOpKindCount);
 [[nodiscard]] constexpr bool is_elementwise(OpKind k) {
     return k >= OpKind::Mul && k <= OpKind::Shl;
 }
+/// A block operation?
 [[nodiscard]] constexpr bool is_kernel(OpKind k) {
     return k <= OpKind::Shl;
-}  ///< a block operation
+}
 [[nodiscard]] constexpr bool has_ifm2(OpKind k) {
     return is_elementwise(k) && k != OpKind::Lrelu && k != OpKind::Abs && k != OpKind::Clz;
 }

@@ -25,10 +25,7 @@ Result<void> add_accesses(const Operation& op, ScanResult& result) {
                            hex(static_cast<std::uint64_t>(extent.end)), unsigned{access.region});
             return;
         }
-        if (access.internal) {
-            (access.is_write ? result.writes_shram : result.uses_lut) = true;
-            return;
-        }
+        if (access.internal) return;
         RegionUse& use = result.regions[access.region];
         const auto end = static_cast<std::uint64_t>(extent.end);
         const OpPlace here{op.offset_bytes, op.kind};

@@ -34,8 +34,6 @@ struct ScanResult {
     std::array<std::uint32_t, kOpKindCount> counts{};  ///< operations, by kind
     std::uint32_t size_bytes = 0;                      ///< of the stream, STOP included
     std::uint8_t cores = 1;                            ///< most that an operation asks for
-    bool uses_lut = false;                             ///< an activation reads the tables in the shared RAM
-    bool writes_shram = false;                         ///< a DMA fills them
 
     [[nodiscard]] std::uint32_t count(OpKind kind) const { return counts[static_cast<std::size_t>(kind)]; }
     [[nodiscard]] std::uint32_t kernels() const;

@@ -30,7 +30,7 @@ struct Context {
     std::array<npu::Region, npu::kRegionCount> regions{};
     const Filter* filter = nullptr;  ///< convolution and depthwise, else null
     std::span<const std::uint8_t>
-        lut;             ///< the table's bytes, of exactly the size that lut_bytes(op) says; empty without LUT
+        lut;             ///< the table's bytes, of exactly the size that npu::lut_bytes says; empty without LUT
     ThreadPool& pool;    ///< may be used for parallel loops inside the operation
     Findings& findings;  ///< where the reference reports overflow (fast kernels need not)
     fast::PlanCache* plans =
@@ -39,9 +39,6 @@ struct Context {
 
     [[nodiscard]] std::uint8_t* memory(const npu::FeatureMap& fm) const { return regions[fm.region].data; }
 };
-
-/// Bytes of the LUT that the operation reads (ethos-u65, section 6.2); 0 if it has none.
-[[nodiscard]] std::uint32_t lut_bytes(const npu::Operation& op);
 
 /// Runs any block operation with the plain kernels. Errors: OutOfResources when a feature map has more than 2^28
 /// elements.

@@ -14,7 +14,4 @@ namespace talpa::npu_model {
 /// accumulators, tanh and sigmoid on 8 or 32 bits).
 [[nodiscard]] Result<void> check_legal(const npu::Operation& op, const npu::Hardware& hardware);
 
-/// Multiply-accumulates, elements and bytes that the operation handles, saturating: what the work limit counts.
-[[nodiscard]] std::uint64_t work_of(const npu::Operation& op);
-
 }  // namespace talpa::npu_model

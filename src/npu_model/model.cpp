@@ -12,8 +12,8 @@
 #include "npu_model/kernels.h"
 #include "npu_model/legality.h"
 #include "npu_model/prepared.h"
-#include "npu_model/reference.h"
 #include "npu_model/shadow.h"
+#include "npu_model/work.h"
 
 namespace talpa::npu_model {
 
@@ -31,50 +31,6 @@ constexpr const char* kOutside[] = {
 };
 
 }  // namespace
-
-const char* finding_text(Finding::Kind kind) {
-    switch (kind) {
-        case Finding::Kind::AccumulatorOverflow:
-            return "sums that do not fit the accumulator";
-        case Finding::Kind::ResultOverflow:
-            return "results beyond 32 bits";
-        case Finding::Kind::ShiftOutOfRange:
-            return "shifts by less than 0 or more than 31";
-        case Finding::Kind::LutIndexOutOfRange:
-            return "table indexes beyond the table";
-        case Finding::Kind::UninitialisedRead:
-            return "reads of bytes that nobody wrote";
-    }
-    return "";
-}
-
-Result<void> run_reference(const Context& context) {
-    constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 28;
-    const Operation& op = context.op;
-    for (const npu::FeatureMap* fm : {&op.ifm, &op.ifm2, &op.ofm}) {
-        unsigned __int128 elements = fm->height;
-        elements *= fm->width;
-        elements *= fm->depth;
-        if (elements > kMaxElements)
-            return fail(ErrorCode::OutOfResources,
-                        "command stream offset {}: {} on a feature map of {} x {} x {} elements", op.offset_bytes,
-                        npu::op_kind_name(op.kind), fm->height, fm->width, fm->depth);
-    }
-    switch (op.kind) {
-        case OpKind::Conv:
-            return convolution(context);
-        case OpKind::Depthwise:
-            return depthwise(context);
-        case OpKind::MaxPool:
-            return max_pool(context);
-        case OpKind::AvgPool:
-            return average_pool(context);
-        case OpKind::ReduceSum:
-            return reduce_sum(context);
-        default:
-            return elementwise(context);
-    }
-}
 
 /// One job under way.
 class Model::Run {

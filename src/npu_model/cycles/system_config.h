@@ -81,8 +81,7 @@ struct SystemConfig {
 [[nodiscard]] std::span<const MemoryMode> memory_modes();
 
 /// By names; nothing if one of them is in no table. Names are compared without regard to case, a profile also without
-/// its "Ethos_U65_" prefix ("High_End"), a mode
-/// also with a limit behind it ("Dedicated_Sram_384KB").
+/// its "Ethos_U65_" prefix ("High_End"), a mode also with a limit behind it ("Dedicated_Sram_384KB").
 [[nodiscard]] std::optional<SystemConfig> system_config(std::string_view npu, std::string_view profile,
                                                         std::string_view mode);
 

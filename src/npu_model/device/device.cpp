@@ -360,7 +360,7 @@ bool RegisterDevice::check_reach_locked(const npu::Operation& op) {
                       hex(base + static_cast<std::uint64_t>(extent.end))),
                 channel_of(access.operand), port);
         },
-        hardware_ != nullptr ? hardware_->lut_base() : npu::kLutBase48Banks);
+        (hardware_ != nullptr ? *hardware_ : npu::kU65_256).lut_base());
     return reached;
 }
 

@@ -10,7 +10,6 @@
 namespace talpa::npu_model::fast {
 
 inline constexpr int kLanes = 16;      // channels per vector
-inline constexpr int kMaxPixels = 8;   // per tile
 inline constexpr int kMaxVectors = 3;  // per tile, where a tile has several pixels
 
 /// Requantization of 16 channels, as the kernels want it. `bias` starts the accumulator.

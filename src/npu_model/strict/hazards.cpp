@@ -72,12 +72,7 @@ class Checker {
     void check(const Operation& op, const npu::RegisterState& registers) {
         check_registers(op, registers);
         if (const auto legal = npu::check(op, hardware_); !legal)
-            report({Hazard::Kind::IllegalOperation,
-                    op.offset_bytes,
-                    op.offset_bytes,
-                    0,
-                    {},
-                    host::Error(legal.error()).message});
+            report({Hazard::Kind::IllegalOperation, op.offset_bytes, host::Error(legal.error()).message});
         if (op.kind == OpKind::DmaWait) dmas_.wait(op.parameter & 0xF);
         if (op.kind == OpKind::KernelWait) kernels_.wait(op.parameter);
         if (op.kind == OpKind::Dma) start_dma(op);
@@ -93,11 +88,7 @@ class Checker {
         const std::uint16_t uses = npu::uses_of(op);
         const auto unset = [&](std::uint16_t code, bool has_payload) {
             const auto name = *npu::command_name({0, code, has_payload, 0, 0});
-            report({Hazard::Kind::UnsetRegister,
-                    op.offset_bytes,
-                    op.offset_bytes,
-                    0,
-                    {},
+            report({Hazard::Kind::UnsetRegister, op.offset_bytes,
                     fmt::format("command stream offset {}: {} uses {}, which the stream has not set", op.offset_bytes,
                                 npu::op_kind_name(op.kind), name)});
         };
@@ -119,7 +110,7 @@ class Checker {
                 const auto common = common_bytes(a, b, effort_);
                 if (!common) continue;
                 report(
-                    {kind, now.op.offset_bytes, earlier.op.offset_bytes, a.space, *common,
+                    {kind, now.op.offset_bytes,
                      fmt::format("command stream offset {}: {} {} its {} at {}, where {} at offset {} may still {} its "
                                  "{}: {} is missing",
                                  now.op.offset_bytes, npu::op_kind_name(now.op.kind),
@@ -154,8 +145,7 @@ class Checker {
     void check_block_dependency(const Operation& op, const Operation& previous) {
         const unsigned allowed = max_block_dependency(previous, op, hardware_, effort_);
         if (op.blockdep <= allowed) return;
-        report({Hazard::Kind::BlockDependency, op.offset_bytes, previous.offset_bytes, op.ifm.region,
-                npu::hull(previous.ofm),
+        report({Hazard::Kind::BlockDependency, op.offset_bytes,
                 fmt::format("command stream offset {}: {} starts with BLOCKDEP {} while {} at offset {} computes its "
                             "input: at most {} is safe",
                             op.offset_bytes, npu::op_kind_name(op.kind), op.blockdep, npu::op_kind_name(previous.kind),
@@ -168,7 +158,7 @@ class Checker {
             if (t.access.is_write) continue;
             const auto gap = first_gap(t);
             if (!gap) continue;
-            report({Hazard::Kind::ReadBeforeWrite, now.op.offset_bytes, now.op.offset_bytes, t.space, *gap,
+            report({Hazard::Kind::ReadBeforeWrite, now.op.offset_bytes,
                     fmt::format("command stream offset {}: {} reads its {} at {}, which nobody has written",
                                 now.op.offset_bytes, npu::op_kind_name(now.op.kind),
                                 npu::operand_name(t.access.operand), place(t.space, *gap))});

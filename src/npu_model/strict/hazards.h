@@ -28,11 +28,8 @@ struct Hazard {
         IllegalOperation,   ///< see npu/validate.h
     };
     Kind kind = Kind::IllegalOperation;
-    std::uint32_t offset_bytes = 0;        ///< of the operation that goes wrong
-    std::uint32_t other_offset_bytes = 0;  ///< of the one that it meets; its own if there is none
-    unsigned space = 0;                    ///< region, or kRegionCount for the shared RAM
-    npu::Extent bytes;                     ///< some of the bytes in dispute
-    std::string text;                      ///< a sentence
+    std::uint32_t offset_bytes = 0;  ///< of the operation that goes wrong
+    std::string text;                ///< a sentence: the operations, their offsets, some of the bytes in dispute
 };
 /// "missing KERNEL_WAIT" …
 [[nodiscard]] const char* hazard_name(Hazard::Kind kind);

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "remoteproc/sys/lock.h"
+#include "remoteproc/sys/files.h"
 
 namespace talpa::remoteproc {
 namespace {

@@ -14,6 +14,7 @@
 
 #include "base/host/sha256.h"
 #include "remoteproc/oci/log.h"
+#include "remoteproc/sys/files.h"
 #include "remoteproc/sys/path_guard.h"
 #include "remoteproc/sysfs/control.h"
 

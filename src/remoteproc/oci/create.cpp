@@ -13,6 +13,7 @@
 #include "remoteproc/oci/namespaces.h"
 #include "remoteproc/oci/operations.h"
 #include "remoteproc/oci/proxy.h"
+#include "remoteproc/sys/files.h"
 #include "remoteproc/sys/path_guard.h"
 
 namespace talpa::remoteproc {

@@ -10,6 +10,7 @@
 #include <ctime>
 #include <initializer_list>
 
+#include "remoteproc/sys/files.h"
 #include "remoteproc/sys/path_guard.h"
 
 namespace talpa::remoteproc {

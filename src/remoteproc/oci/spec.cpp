@@ -1,7 +1,7 @@
 #include "remoteproc/oci/spec.h"
 
 #include "base/host/json.h"
-#include "remoteproc/sys/lock.h"
+#include "remoteproc/sys/files.h"
 
 namespace talpa::remoteproc {
 namespace {

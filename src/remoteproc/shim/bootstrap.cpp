@@ -19,7 +19,7 @@
 #include "remoteproc/oci/state.h"
 #include "remoteproc/shim/mounts.h"
 #include "remoteproc/shim/wire.h"
-#include "remoteproc/sys/lock.h"
+#include "remoteproc/sys/files.h"
 #include "remoteproc/sys/path_guard.h"
 #include "remoteproc/sys/process.h"
 

@@ -1,5 +1,5 @@
 // Wire format, frames, options and replies of the shim. Bytes that are expected were written by protobuf's own encoder
-// (tests/remoteproc_wire_test.py compares the two at length) or follow ttrpc's description.
+// (tests/remoteproc_shim_test.py compares the two at length) or follow ttrpc's description.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Protocol-buffer wire format, as little as the shim's messages need: varints, lengths and fixed fields, unknown fields
-// skipped. Checked against protobuf itself in tests/remoteproc_wire_test.py. (remoteproc-runtime, sections 10 and 11)
+// skipped. Checked against protobuf itself in tests/remoteproc_shim_test.py. (remoteproc-runtime, sections 10 and 11)
 #pragma once
 
 #include <cstdint>

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "remoteproc/sys/files.h"
 #include "remoteproc/sys/lock.h"
 #include "remoteproc/sys/path_guard.h"
 #include "remoteproc/sys/process.h"

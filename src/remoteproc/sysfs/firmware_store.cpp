@@ -14,7 +14,7 @@
 #include <memory>
 
 #include "base/host/sha256.h"
-#include "remoteproc/sys/lock.h"
+#include "remoteproc/sys/files.h"
 #include "remoteproc/sys/path_guard.h"
 
 namespace talpa::remoteproc {

@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "remoteproc/sys/files.h"
+
 namespace talpa::remoteproc {
 namespace {
 

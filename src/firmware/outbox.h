@@ -7,16 +7,16 @@
 #include <string_view>
 
 #include "firmware/request.h"
+#include "link/rpmsg.h"
 
 namespace talpa::firmware {
 
 class Outbox {
   public:
     static constexpr std::size_t kBytes = 4096;
-
     static constexpr std::size_t kHeader = 12;  ///< bytes beside the text of each message
 
-    /// Appends one message; false when there is no room for it.
+    /// Appends one message of at most link::kRpmsgMaxPayload bytes; false when there is no room for it.
     [[nodiscard]] bool push(Peer peer, std::string_view text) {
         if (room() < kHeader + text.size()) return false;
         write_word(peer.endpoint);
@@ -59,7 +59,7 @@ class Outbox {
     }
 
     std::array<std::uint8_t, kBytes> ring_{};
-    std::array<char, 496> message_{};
+    std::array<char, link::kRpmsgMaxPayload> message_{};
     std::size_t start_ = 0, used_ = 0;
 };
 

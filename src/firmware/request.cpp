@@ -60,7 +60,7 @@ bool read_run(const CommandLine& line, Request& r) {
         range.crc32 = crc[i];
         range.check_crc = true;
     }
-    return r.top <= 20 && r.timeout_ms > 0 && r.timeout_ms <= INT32_MAX;  // deadlines are compared by difference
+    return r.top <= kMaxTop && r.timeout_ms > 0 && r.timeout_ms <= INT32_MAX;  // deadlines are compared by difference
 }
 
 }  // namespace

@@ -27,6 +27,8 @@ struct NamedRange {
     bool check_crc = false;
 };
 
+inline constexpr std::uint32_t kMaxTop = 20;  ///< TOP lines at most
+
 struct Request {
     Peer peer;
     std::array<char, link::kMaxTag> tag{};
@@ -39,7 +41,7 @@ struct Request {
     std::uint32_t output_offset = 0;  // RUN: out=off
     bool output_given = false;
     std::uint32_t timeout_ms = 10'000;
-    std::uint32_t top = 5;
+    std::uint32_t top = 5;  // RUN: 0..kMaxTop
     bool verbose = false;
     std::uint32_t index = 0, from = 0, count = 8;  // OUT
     bool hex = false;

@@ -134,7 +134,6 @@ class Runner {
     std::array<Request, link::kRunQueueDepth> queue_{};
     std::size_t first_ = 0, queued_ = 0;
     static constexpr std::size_t kMaxPeers = 2;
-    static constexpr std::size_t kMaxTop = 20;  ///< TOP lines at most
     struct Line {
         Peer peer;
         link::LineAssembler assembler;

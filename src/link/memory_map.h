@@ -1,6 +1,6 @@
 // The one memory map that firmware, board, web app and compiler share. Addresses are system addresses, as Linux and the
-// NPU see them, except the two TCM rows, which are what the Cortex-M33 sees. Checked for overlaps when compiled.
-// (imx93-remoteproc, sections 1, 2.4 and 10)
+// NPU see them, except the TCMs and what lies in them, which are as the Cortex-M33 sees them. Checked for overlaps when
+// compiled. (imx93-remoteproc, sections 1, 2.4 and 10)
 #pragma once
 
 #include <array>
@@ -32,9 +32,8 @@ struct MemoryRange {
 };
 
 inline constexpr MemoryRange kItcm{"M33 code TCM", 0x0FFE0000, 0x20000};
+/// Its first 12 KiB are left to the vendor's suspend code: the image starts behind them (firmware/chip/imx93_m33.ld).
 inline constexpr MemoryRange kDtcm{"M33 data TCM", 0x20000000, 0x20000};
-/// The first 12 KiB of the data TCM are left to the vendor's suspend code; the linker script starts behind them.
-inline constexpr std::uint32_t kDtcmFirstUsed = 0x20003000;
 /// Where Linux keeps the live resource table (node rsc-table@2021e000), as the M33 sees it; the trace buffer shares the
 /// page.
 inline constexpr MemoryRange kLiveResourceTable{"live resource table", 0x2001E000, 0x200};

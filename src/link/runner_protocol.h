@@ -90,7 +90,8 @@ struct CommandLine {
 /// The tag at the start of any line ("@id "), whatever follows; empty if there is none or it is too long.
 [[nodiscard]] std::string_view line_tag(std::string_view line);
 
-/// Errors: UnknownCommand or BadArgument as the error's first argument would be lost, so the code itself is returned.
+/// Errors: UnknownCommand, BadArgument (more than kMaxArguments, a tag that is too long). The bare code, for that is
+/// what the answer's line begins with.
 [[nodiscard]] std::expected<CommandLine, RunnerError> parse_command(std::string_view line);
 
 /// A decimal or 0x number that fits 32 bits; nothing else.

@@ -84,10 +84,10 @@ class VringDevice : public VringMemory {
     void push_used(std::uint16_t id, std::uint32_t length);
     /// Does the driver want to be told about used buffers?
     [[nodiscard]] bool notify_wanted() const { return (load(avail_flags()) & kAvailNoInterrupt) == 0; }
-    /// Tells the driver not to kick for buffers that it returns.
     /// Has the driver zeroed the ring since? It does when it starts anew, and may be ready again before anybody looked
     /// at its status in between.
     [[nodiscard]] bool reset_by_driver() const { return load(used_index()) != used_; }
+    /// Tells the driver not to kick for buffers that it returns.
     void suppress_kicks() { store(used_flags(), kUsedNoNotify); }
 
   private:

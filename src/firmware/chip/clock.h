@@ -13,8 +13,5 @@ void clock_start();
 [[nodiscard]] std::uint32_t clock_ms();
 /// Core cycles, modulo 2^32 (21 s).
 [[nodiscard]] std::uint32_t clock_cycles();
-[[nodiscard]] constexpr std::uint32_t cycles_to_us(std::uint32_t cycles) {
-    return cycles / (kCoreHz / 1'000'000);
-}
 
 }  // namespace talpa::firmware

@@ -15,16 +15,14 @@ namespace scs {
 inline constexpr std::uintptr_t kSystCsr = 0xE000E010, kSystRvr = 0xE000E014, kSystCvr = 0xE000E018;
 inline constexpr std::uintptr_t kNvicIser = 0xE000E100, kNvicIcer = 0xE000E180, kNvicIcpr = 0xE000E280,
                                 kNvicIpr = 0xE000E400;
-inline constexpr std::uintptr_t kVtor = 0xE000ED08, kCcr = 0xE000ED14, kShpr3 = 0xE000ED20, kShcsr = 0xE000ED24;
+inline constexpr std::uintptr_t kVtor = 0xE000ED08, kShpr3 = 0xE000ED20, kShcsr = 0xE000ED24;
 inline constexpr std::uintptr_t kCfsr = 0xE000ED28, kHfsr = 0xE000ED2C, kMmfar = 0xE000ED34, kBfar = 0xE000ED38;
-inline constexpr std::uintptr_t kCpacr = 0xE000ED88;
 inline constexpr std::uintptr_t kMpuCtrl = 0xE000ED94, kMpuRnr = 0xE000ED98, kMpuRbar = 0xE000ED9C,
                                 kMpuRlar = 0xE000EDA0, kMpuMair0 = 0xE000EDC0;
 inline constexpr std::uintptr_t kDemcr = 0xE000EDFC, kDwtCtrl = 0xE0001000, kDwtCyccnt = 0xE0001004;
 
 inline constexpr std::uint32_t kShcsrFaultEnables =
-    (1u << 16) | (1u << 17) | (1u << 18);               // MemManage, BusFault, UsageFault
-inline constexpr std::uint32_t kCpacrFpu = 0xFu << 20;  // CP10 and CP11
+    (1u << 16) | (1u << 17) | (1u << 18);  // MemManage, BusFault, UsageFault
 inline constexpr std::uint32_t kDemcrTrcena = 1u << 24;
 }  // namespace scs
 

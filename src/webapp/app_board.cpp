@@ -89,8 +89,7 @@ void App::get_events(http::Request& request, const ExchangePtr& exchange) {
         const std::scoped_lock lock(seen_mutex_);
         greeting["board"] = {{"remoteproc", seen_.folder}, {"state", seen_.state}, {"firmware", seen_.firmware}};
     }
-    if (hub_.listeners() >= 120)
-        return reply(exchange, "/api/events", problem(ProblemKind::Full, "too many pages listen"));
+    if (hub_.full()) return reply(exchange, "/api/events", problem(ProblemKind::Full, "too many pages listen"));
     metrics_.request("/api/events", 200);
     if (auto stream = exchange->open_events()) hub_.add(std::move(stream), greeting);
 }

@@ -14,8 +14,8 @@ namespace talpa::webapp {
 
 class Broker final : public link::host::BoardAccess {
   public:
-    /// Forks the privileged process. `fds_to_close` are the caller's that it must not keep (the listening socket is not
-    /// known by number, so everything but the standard streams and its end of the socket is closed).
+    /// Forks the privileged process. It keeps none of the caller's descriptors but the standard streams and its end of
+    /// the socket, so not the listening socket either.
     [[nodiscard]] static host::Result<std::unique_ptr<Broker>> start(LookPaths paths);
     ~Broker() override;
 

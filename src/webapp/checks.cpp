@@ -27,6 +27,10 @@ constexpr std::string_view kEthosuNode = R"(reserved-memory {
     };
 };)";
 
+// The nodes above say it as a device tree does.
+static_assert(link::kModelRegion.base == 0xC0000000 && link::kModelRegion.size == 0x400000 &&
+              link::kEthosuRegion.base == 0xA8000000 && link::kEthosuRegion.size == 0x8000000);
+
 /// A reserved range: any node whose `reg` covers it counts, whatever its name.
 Check range_check(const BoardLook& look, std::string id, const link::MemoryRange& range, std::string_view use,
                   std::string_view node) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "classifier/board_program.h"
+#include "npu/hardware.h"
 #include "webapp/board_look.h"
 
 namespace talpa::webapp {
@@ -34,7 +35,7 @@ struct CheckInput {
 };
 
 /// The NPU of an i.MX 93, as programs name it.
-inline constexpr std::string_view kTarget = "ethos-u65-256";
+inline constexpr std::string_view kTarget = npu::kU65_256.name;
 
 [[nodiscard]] std::vector<Check> board_checks(const CheckInput& input);
 [[nodiscard]] std::string_view check_state_name(Check::State state);

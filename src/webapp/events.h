@@ -19,6 +19,7 @@ class EventHub {
     /// A comment, so that proxies and browsers know that the connection lives.
     void beat();
     [[nodiscard]] std::size_t listeners();
+    [[nodiscard]] bool full() { return listeners() >= kMaxListeners; }
 
   private:
     static constexpr std::size_t kMaxListeners = 128;

@@ -55,7 +55,7 @@ class BeastServer final : public Server {
     }
     void stop() override;
     ServerCounts counts() const override {
-        return {connections_.load(), accepted_.load(), dropped_.load(), timeouts_.load(), bodies_.load()};
+        return {connections_.load(), accepted_.load(), dropped_.load(), timeouts_.load()};
     }
 
     void accept();

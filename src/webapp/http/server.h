@@ -39,7 +39,7 @@ struct ServerOptions {
 };
 
 struct ServerCounts {
-    std::uint64_t connections = 0, accepted = 0, dropped = 0, timeouts = 0, bodies_bytes = 0;
+    std::uint64_t connections = 0, accepted = 0, dropped = 0, timeouts = 0;
 };
 
 class Server {

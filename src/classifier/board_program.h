@@ -1,5 +1,5 @@
 // A program for the board's NPU, opened on the Linux side: its bytes to be staged, what its input wants of a picture,
-// and what its outputs mean. It is not run here. (docs: imx93 runner protocol)
+// and what its outputs mean. It is not run here. (imx93-remoteproc, sections 10 and 11)
 #pragma once
 
 #include <filesystem>

@@ -52,8 +52,8 @@ struct Comparison {
                                                         const std::vector<std::string>& inputs);
 
 /// Against DIR/out0.bin … or DIR/STEM.out0.bin …, STEM being the program's. NotFound when an output is not there;
-/// InvalidArgument when a file has another size than the output, or there is nothing to
-/// compare. Recorded outputs that the program does not have are differences.
+/// InvalidArgument when a file has another size than the output, or there is nothing to compare. Recorded outputs that
+/// the program does not have are differences.
 [[nodiscard]] host::Result<Comparison> compare_with_recorded(const ProgramOptions& program,
                                                              const std::filesystem::path& folder,
                                                              const std::vector<std::string>& inputs);

@@ -82,8 +82,6 @@ struct MethodReport {
     std::optional<runtime::MemoryNeed> memory;
     std::string problem;  ///< why the memory is not known
     std::vector<DelegateReport> delegates;
-
-    /// "input"/"output" i: quantization is part of the port.
 };
 
 struct Report {

@@ -1,6 +1,5 @@
 // Strict runs: the command streams of a method are searched for hazards once, and the NPU model is told before each
-// delegate call which bytes hold data (its inputs), so that it can
-// find reads of memory that nobody wrote.
+// delegate call which bytes hold data (its inputs), so that it can find reads of memory that nobody wrote.
 #pragma once
 
 #include "base/host/error.h"

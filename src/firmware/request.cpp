@@ -41,14 +41,13 @@ bool read_run(const CommandLine& line, Request& r) {
     std::array<std::uint32_t, 1 + link::kMaxInputs> crc{};
     std::array<std::uint32_t, 2> pte{};
     std::size_t in_count = 0, crc_count = 0, pte_count = 0;
-    std::uint32_t verbose = 0;
+    std::uint32_t verbose = 0;  // of the protocol, without effect here; so is the number of LEVEL
     if (!numbers(line, "pte", pte, pte_count) || pte_count == 1) return false;
     if (!numbers(line, "in", in, in_count) || in_count % 2 != 0) return false;
     if (!numbers(line, "crc", crc, crc_count)) return false;
     if (!number(line, "timeout", r.timeout_ms) || !number(line, "top", r.top) || !number(line, "verbose", verbose))
         return false;
     if (!number(line, "out", r.output_offset, &r.output_given)) return false;
-    r.verbose = verbose != 0;
     if (pte_count == 2) r.program = {pte[0], pte[1], 0, true, false};
     r.input_count = static_cast<std::uint32_t>(in_count / 2);
     for (std::uint32_t i = 0; i < r.input_count; ++i) r.inputs[i] = {in[2 * i], in[2 * i + 1], 0, true, false};
@@ -90,12 +89,9 @@ std::expected<Request, RunnerError> parse_request(std::string_view text, Peer pe
             good = number(*line, "i", r.index) && number(*line, "from", r.from) && number(*line, "count", r.count);
             break;
         }
-        case RunnerCommand::Level: {
-            const auto level = positional(*line, 0);
-            good = level.has_value();
-            r.level = level.value_or(0);
+        case RunnerCommand::Level:
+            good = positional(*line, 0).has_value();
             break;
-        }
         case RunnerCommand::Ping:
         case RunnerCommand::Info:
         case RunnerCommand::Status:

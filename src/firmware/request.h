@@ -41,11 +41,9 @@ struct Request {
     std::uint32_t output_offset = 0;  // RUN: out=off
     bool output_given = false;
     std::uint32_t timeout_ms = 10'000;
-    std::uint32_t top = 5;  // RUN: 0..kMaxTop
-    bool verbose = false;
+    std::uint32_t top = 5;                         // RUN: 0..kMaxTop
     std::uint32_t index = 0, from = 0, count = 8;  // OUT
     bool hex = false;
-    std::uint32_t level = 0;  // LEVEL
 
     [[nodiscard]] std::string_view tag_view() const { return {tag.data(), tag_size}; }
 };

@@ -159,7 +159,6 @@ void Runner::handle(const Request& request) {
             abort_ = running_;
             return reply(request, "OK ABORT");
         case RunnerCommand::Level:
-            level_ = request.level;
             return reply(request, "OK LEVEL");
         case RunnerCommand::Run:
         case RunnerCommand::Load:

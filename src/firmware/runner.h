@@ -148,7 +148,6 @@ class Runner {
     std::uint32_t deadline_ms_ = 0;
     std::uint32_t last_request_ = 0;
     std::uint32_t sequence_ = 0;
-    std::uint32_t level_ = 0;
     link::RunnerError last_error_ = link::RunnerError::None;
 
     std::array<Output, link::kMaxOutputs> outputs_{};

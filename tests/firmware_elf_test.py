@@ -9,6 +9,7 @@ import sys
 
 CODE_TCM = (0x0FFE0000, 0x10000000)
 DATA_TCM = (0x20000000, 0x20020000)
+VENDOR_DATA_END = 0x20003000  # up to there the data TCM is the vendor's suspend code's
 LIVE_TABLE_BYTES = 0x200
 
 
@@ -32,6 +33,8 @@ def complaints(data):
             yield f"{where}: empty; Linux refuses it"
         elif not any(low <= paddr and paddr + memsz < high for low, high in (CODE_TCM, DATA_TCM)):
             yield f"{where}: not strictly inside a TCM"
+        elif DATA_TCM[0] <= paddr < VENDOR_DATA_END:
+            yield f"{where}: in what is left to the vendor's suspend code"
         if vaddr != paddr:
             yield f"{where}: runs at {vaddr:#x}, and nothing copies it there"
         if paddr % 8 or offset % 8 or filesz % 4:
@@ -62,6 +65,9 @@ def self_check(data):
     phoff, = struct.unpack_from("<I", data, 28)
     struct.pack_into("<I", broken, phoff + 12, 0xC0000000)
     assert any("not strictly inside" in c for c in complaints(bytes(broken)))
+    struct.pack_into("<I", broken, phoff + 12, DATA_TCM[0])
+    struct.pack_into("<I", broken, phoff + 20, 16)
+    assert any("vendor" in c for c in complaints(bytes(broken)))
     struct.pack_into("<I", broken, phoff + 20, 0)
     assert any("empty" in c for c in complaints(bytes(broken)))
 

@@ -226,6 +226,7 @@ def check_boards(check, folder):
 
 def check_odd_files(check, folder):
     path = folder / "odd.yaml"
+    (folder / "Dockerfile").write_text("FROM scratch\n")
     head = "services:\n  a:\n    platform: linux/arm64\n    build: {context: ., args: {P: old}}\nx-topo:\n  name: n\n  parameters:\n    P: {description: d, required: true}\n"
     path.write_bytes(b"\xef\xbb\xbf" + head.encode())
     check.equal(topo("configure", "-f", path, "P=new").returncode, 0, "a byte order mark")

@@ -75,7 +75,7 @@ std::vector<Finding> check_contexts(const Project& project, const std::string& f
     std::error_code ignored;
     const auto missing = [&](const Service& service, const std::string& what) {
         findings.push_back({"build.context.missing",
-                            Severity::Error,
+                            Severity::Warning,
                             file,
                             service.build->mark,
                             fmt::format("service \"{}\": {} is not there", service.name, what),

@@ -26,11 +26,11 @@ std::string call_text(const pte::MethodView& method, const pte::Vector<std::int3
     return text;
 }
 
+}  // namespace
+
 std::string operator_name(const pte::OperatorView& op) {
     return op.overload.empty() ? std::string(op.name) : fmt::format("{}.{}", op.name, op.overload);
 }
-
-}  // namespace
 
 std::string value_text(const pte::MethodView& method, std::int64_t index) {
     if (index < 0 || index >= method.values().size()) return fmt::format("%{}?", index);

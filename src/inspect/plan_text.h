@@ -8,6 +8,9 @@
 
 namespace talpa::inspect {
 
+/// "aten::add.out": the name with its overload.
+[[nodiscard]] std::string operator_name(const pte::OperatorView& op);
+
 /// "%3" for a tensor, the number or list itself for others; indices that do not exist are shown as they are.
 [[nodiscard]] std::string value_text(const pte::MethodView& method, std::int64_t index);
 /// "quantized_decomposed::quantize_per_tensor.out(%0, 0.032, -2, -128, 127, 1) -> %1"

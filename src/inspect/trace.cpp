@@ -5,6 +5,7 @@
 
 #include <string_view>
 
+#include "inspect/plan_text.h"
 #include "runtime/host/c_order.h"
 
 namespace talpa::inspect {
@@ -39,10 +40,6 @@ CapturedTensor feature_map(const npu::FeatureMap& fm, const npu::Region& region)
                 tensor.bytes.insert(tensor.bytes.end(), p, p + fm.type.bytes);
             }
     return tensor;
-}
-
-std::string operator_name(const pte::OperatorView& op) {
-    return op.overload.empty() ? std::string(op.name) : fmt::format("{}.{}", op.name, op.overload);
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 namespace talpa::webapp {
 namespace {
 
-double ms_since(std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ void App::get_status(http::Request&, const ExchangePtr& exchange) {
     }
     reply(exchange, "/api/status",
           host::Json{{"version", TALPA_VERSION},
-                     {"uptime_s", ms_since(started_) / 1000},
+                     {"uptime_s", seconds_since(started_)},
                      {"pictures", metrics_.pictures()},
                      {"queue", worker_.queue()},
                      {"board", std::move(board)},
@@ -110,7 +110,7 @@ void App::get_metrics(http::Request&, const ExchangePtr& exchange) {
                                    .dropped = counts.dropped,
                                    .programs_staged = worker_.programs_staged(),
                                    .resident_bytes = peak_resident_bytes(),
-                                   .uptime_s = ms_since(started_) / 1000,
+                                   .uptime_s = seconds_since(started_),
                                    .firmware_runs = runs});
     reply(exchange, "/metrics", std::move(response));
 }

@@ -15,6 +15,8 @@ namespace talpa::board {
 /// too, since the place where that lies on the user's machine may be covered.
 inline constexpr const char* kCorner = "/run/.talpa";
 inline constexpr const char* kBoardDisk = "/run/.talpa/disk";
+/// Where root's programs lie.
+inline constexpr const char* kProgramFolders = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Would what is written here on the user's machine be out of the board's sight?
 [[nodiscard]] bool is_hidden(const std::filesystem::path& path);

@@ -24,12 +24,10 @@
 namespace talpa::board {
 namespace {
 
-constexpr const char* kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
 /// Folders in which root's programs lie, behind those that the user has: engines look for iptables there.
 std::string path_with_defaults() {
     const char* set = std::getenv("PATH");
-    return set == nullptr || *set == '\0' ? kPath : std::string(set) + ":" + kPath;
+    return set == nullptr || *set == '\0' ? kProgramFolders : std::string(set) + ":" + kProgramFolders;
 }
 
 volatile sig_atomic_t child_to_signal = 0;

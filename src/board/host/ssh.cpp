@@ -25,7 +25,6 @@ using namespace std::chrono_literals;
 
 constexpr const char* kSshd = "/usr/sbin/sshd";
 constexpr const char* kPidFile = "/run/sshd.pid";
-constexpr const char* kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Starts a program with no signal blocked; standard output and error go to `output`.
 host::Result<pid_t> spawn(const std::vector<std::string>& words, int output) {
@@ -100,8 +99,7 @@ host::Result<void> prepare_ssh(const BoardRecord& record) {
     TRY_ASSIGN(const std::string host, host::read_text(host_key(record.disk).string() + ".pub"));
     TRY(host::write_text(record.disk / "ssh/authorized_keys", client));
     TRY(host::write_text(record.folder / "known_hosts", alias(record) + " " + host));
-    return host::write_text(record.disk / "sshd/config",
-                            fmt::format(R"(# The sshd of a talpa board.
+    return host::write_text(record.disk / "sshd/config", fmt::format(R"(# The sshd of a talpa board.
 Port {}
 ListenAddress 0.0.0.0
 ListenAddress ::
@@ -117,7 +115,8 @@ AcceptEnv LANG LC_*
 SetEnv PATH={} TALPA_BOARD={}
 Subsystem sftp internal-sftp
 )",
-                                        kSshPort, host_key(kBoardDisk).string(), kPidFile, kPath, record.name));
+                                                                     kSshPort, host_key(kBoardDisk).string(), kPidFile,
+                                                                     kProgramFolders, record.name));
 }
 
 int open_sshd_log(const BoardRecord& record) {

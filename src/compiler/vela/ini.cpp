@@ -21,12 +21,6 @@ std::string_view trimmed(std::string_view s) {
     return s;
 }
 
-std::string lower(std::string_view s) {
-    std::string out(s);
-    std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return out;
-}
-
 /// Of strangers' text in messages: at most a line's worth, nothing that a terminal would obey.
 std::string shown(std::string_view s) {
     std::string out(s.substr(0, 80));
@@ -35,6 +29,12 @@ std::string shown(std::string_view s) {
 }
 
 }  // namespace
+
+std::string lower(std::string_view s) {
+    std::string out(s);
+    std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return out;
+}
 
 std::string Setting::where() const {
     return fmt::format("{}:{}: [{}] {}", file, line, section, key);

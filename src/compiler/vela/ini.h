@@ -12,6 +12,9 @@
 
 namespace talpa::compiler::vela {
 
+/// In small letters, as keys are compared.
+[[nodiscard]] std::string lower(std::string_view s);
+
 /// A value and where it stands, for messages.
 struct Setting {
     std::string value, file, section, key;  ///< the key as written

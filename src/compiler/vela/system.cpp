@@ -36,11 +36,6 @@ std::string_view for_ever(const std::string& name) {
     return *names.insert(name).first;
 }
 
-std::string lower(std::string s) {
-    std::ranges::transform(s, s.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return s;
-}
-
 std::unexpected<Error> wrong(const Setting& s, std::string_view wanted) {
     std::string value = s.value.substr(0, 40);
     std::ranges::replace_if(value, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');

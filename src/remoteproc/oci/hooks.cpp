@@ -15,10 +15,11 @@
 namespace talpa::remoteproc {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::size_t kOutputKept = 2048;
 
 Result<void> run_hook(const Hook& hook, const std::string& state) {
-    using Clock = std::chrono::steady_clock;
     if (!hook.path.starts_with('/'))
         return host::failure(ErrorCode::InvalidArgument, "hook path {} is not absolute", printable(hook.path));
     int input[2], output[2];

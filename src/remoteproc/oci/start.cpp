@@ -21,6 +21,8 @@
 namespace talpa::remoteproc {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr int kGiveBackMs = 5000;
 constexpr int kCoreLockMs = 70000;  // another container's start may take its whole time-out
 
@@ -135,7 +137,6 @@ Result<std::string> digest_of(const FirmwareSource& source) {
 // Waits until the proxy notes what came of the boot.
 Result<void> wait_for_boot(const Container& container, const PinnedProcess& process, const Device& device,
                            const Wishes& wishes) {
-    using Clock = std::chrono::steady_clock;
     const auto until = Clock::now() + std::chrono::milliseconds(wishes.start_timeout_ms);
     const Fd notify(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
     ::inotify_add_watch(notify.get(), container.file(kEventsFileName).c_str(), IN_MODIFY);

@@ -5,6 +5,7 @@
 
 #include "topo/deploy/docker_create.h"
 #include "topo/deploy/health_gate.h"
+#include "topo/deploy/words.h"
 #include "topo/system/log.h"
 #include "topo/system/next_command.h"
 #include "topo/system/text.h"
@@ -12,7 +13,6 @@
 namespace talpa::topo {
 namespace {
 
-constexpr Milliseconds kStart(120'000);
 constexpr std::string_view kAside = "topo-old-";
 
 std::string advice_for(const std::string& said) {
@@ -89,12 +89,12 @@ class Applying {
 
     host::Result<void> put_aside(const Container& old) {
         const std::string aside = std::string(kAside) + old.name;
-        (void)engine_.run({"rm", "--force", aside}, kStart, Engine::Check::Nothing);
+        (void)engine_.run({"rm", "--force", aside}, kStartTime, Engine::Check::Nothing);
         if (old.state == "running") {
-            TRY(engine_.run({"stop", old.id}, kStart));
+            TRY(engine_.run({"stop", old.id}, kStartTime));
             stopped_.insert(old.id);
         }
-        TRY(engine_.run({"rename", old.id, aside}, kStart));
+        TRY(engine_.run({"rename", old.id, aside}, kStartTime));
         aside_.push_back(old);
         return {};
     }
@@ -106,7 +106,7 @@ class Applying {
                 events_(d.name, "Running");
                 return {};
             case Act::Start:
-                TRY(engine_.run({"start", d.name}, kStart));
+                TRY(engine_.run({"start", d.name}, kStartTime));
                 events_(d.name, "Started");
                 return {};
             case Act::Create:
@@ -124,13 +124,13 @@ class Applying {
             }
             return started(step);
         }
-        TRY_ASSIGN(const Outcome ran, engine_.run(d.words, kStart, Engine::Check::Nothing));
+        TRY_ASSIGN(const Outcome ran, engine_.run(d.words, kStartTime, Engine::Check::Nothing));
         if (!ran.ok()) {
             const std::string said = printable(trimmed(ran.err), LineEnds::Replace);
             if (name_is_taken(said)) made_.pop_back();
             return std::unexpected(host::Error(
                 ErrorCode::AccessFailed,
-                ran.timed_out ? fmt::format("starting {} did not end within {} s", d.name, kStart.count() / 1000)
+                ran.timed_out ? fmt::format("starting {} did not end within {} s", d.name, kStartTime.count() / 1000)
                               : fmt::format("starting {} failed (exit status {}): {}", d.name, ran.status, said),
                 advice_for(said)));
         }
@@ -138,7 +138,7 @@ class Applying {
     }
 
     host::Result<void> started(const Step& step) {
-        for (const auto& words : step.desired.afterwards) TRY(engine_.run(words, kStart));
+        for (const auto& words : step.desired.afterwards) TRY(engine_.run(words, kStartTime));
         events_(step.desired.name, step.act == Act::Create ? "Started" : "Recreated");
         return {};
     }
@@ -146,7 +146,7 @@ class Applying {
     // All is well: what was kept aside may go.
     host::Result<void> finish() {
         for (const Container& old : aside_)
-            (void)engine_.run({"rm", "--force", old.id}, kStart, Engine::Check::Nothing);
+            (void)engine_.run({"rm", "--force", old.id}, kStartTime, Engine::Check::Nothing);
         return {};
     }
 
@@ -155,16 +155,16 @@ class Applying {
         const InterruptShield shield;
         std::vector<std::string> trouble, restored;
         for (auto name = made_.rbegin(); name != made_.rend(); ++name) {
-            const auto removed = engine_.run({"rm", "--force", *name}, kStart, Engine::Check::Nothing);
+            const auto removed = engine_.run({"rm", "--force", *name}, kStartTime, Engine::Check::Nothing);
             if ((!removed || !removed->ok()) && !gone(*name))
                 trouble.push_back(fmt::format("{} (new) is still there", *name));
         }
         for (const Container& old : aside_) {
-            const auto renamed = engine_.run({"rename", old.id, old.name}, kStart, Engine::Check::Nothing);
+            const auto renamed = engine_.run({"rename", old.id, old.name}, kStartTime, Engine::Check::Nothing);
             const bool named = renamed && renamed->ok();
             bool started = true;
             if (stopped_.contains(old.id)) {
-                const auto ran = engine_.run({"start", old.id}, kStart, Engine::Check::Nothing);
+                const auto ran = engine_.run({"start", old.id}, kStartTime, Engine::Check::Nothing);
                 started = ran && ran->ok();
             }
             if (named && started) {
@@ -178,7 +178,7 @@ class Applying {
         }
         // A volume may hold data by now; a network that was made for this and is empty again is of no use.
         for (const std::string& name : networks_) {
-            const auto removed = engine_.run({"network", "rm", name}, kStart, Engine::Check::Nothing);
+            const auto removed = engine_.run({"network", "rm", name}, kStartTime, Engine::Check::Nothing);
             if (!removed || !removed->ok()) trouble.push_back(fmt::format("the network {} (new) is still there", name));
         }
         // Behind what a container printed, which stands in lines of its own.
@@ -196,7 +196,7 @@ class Applying {
     }
 
     [[nodiscard]] bool gone(const std::string& name) const {
-        const auto asked = engine_.run({"inspect", "--type", "container", name}, kStart, Engine::Check::Nothing);
+        const auto asked = engine_.run({"inspect", "--type", "container", name}, kStartTime, Engine::Check::Nothing);
         return asked && asked->status != 0;
     }
 
@@ -276,7 +276,7 @@ host::Result<void> stop_containers(const Engine& engine, const std::vector<Conta
         if (c.state == "running" || c.state == "restarting" || c.state == "paused")
             words.push_back(c.id), names.push_back(c.name);
     if (names.empty()) return {};
-    TRY(engine.run(words, kStart));
+    TRY(engine.run(words, kStartTime));
     for (const std::string& name : names) events(name, "Stopped");
     return {};
 }
@@ -287,7 +287,7 @@ host::Result<void> remove_containers(const Engine& engine, const std::vector<Con
     TRY(stop_containers(engine, containers, events));
     std::vector<std::string> words = {"rm", "--force"};
     for (const Container& c : containers) words.push_back(c.id);
-    TRY(engine.run(words, kStart));
+    TRY(engine.run(words, kStartTime));
     for (const Container& c : containers) events(c.name, "Removed");
     return {};
 }

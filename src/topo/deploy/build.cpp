@@ -12,21 +12,15 @@
 #include "base/host/file.h"
 #include "base/host/terminal.h"
 #include "topo/deploy/desired.h"
+#include "topo/deploy/words.h"
 #include "topo/system/log.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
 namespace {
 
-using Words = std::vector<std::string>;
-
 constexpr int kFirstDockerWithContexts = 23;
 constexpr std::size_t kBuildsAtOnce = 4;
-
-void add(Words& words, std::string flag, std::string value) {
-    words.push_back(std::move(flag));
-    words.push_back(std::move(value));
-}
 
 // Names of images that other services copy from, as this engine finds them.
 std::string image_reference(const Project& project, const Service& service, EngineKind kind) {
@@ -149,7 +143,7 @@ host::Result<void> pull_one(const Project& project, const Service& service, cons
                              "the image {} of service \"{}\" is not on this machine, and its pull_policy is never",
                              service.image, service.name);
     Words words = {"pull"};
-    if (!platform.empty()) add(words, "--platform", platform);
+    if (!platform.empty()) add_option(words, "--platform", platform);
     words.push_back(service.image);
     TRY_ASSIGN(const Outcome ran,
                pass_through(host.command(words),
@@ -201,32 +195,33 @@ std::vector<std::string> build_words(const Project& project, const Service& serv
                                      const std::string& platform, const std::string& dockerfile_inline) {
     const Build& build = *service.build;
     Words words = {"build"};
-    if (!platform.empty()) add(words, "--platform", platform);
-    if (!build.target.empty()) add(words, "--target", build.target);
+    if (!platform.empty()) add_option(words, "--platform", platform);
+    if (!build.target.empty()) add_option(words, "--target", build.target);
     const bool url = build.context.find("://") != std::string::npos;
     if (!dockerfile_inline.empty())
-        add(words, "--file", dockerfile_inline);
+        add_option(words, "--file", dockerfile_inline);
     else
-        add(words, "--file",
+        add_option(
+            words, "--file",
             url || build.dockerfile.starts_with('/') ? build.dockerfile : build.context + "/" + build.dockerfile);
-    for (const auto& [name, value] : build.args) add(words, "--build-arg", name + "=" + value);
-    for (const auto& [name, value] : build.labels) add(words, "--label", name + "=" + value);
-    for (const auto& [name, value] : build.extra_hosts) add(words, "--add-host", name + ":" + value);
-    if (!build.network.empty()) add(words, "--network", build.network);
+    for (const auto& [name, value] : build.args) add_option(words, "--build-arg", name + "=" + value);
+    for (const auto& [name, value] : build.labels) add_option(words, "--label", name + "=" + value);
+    for (const auto& [name, value] : build.extra_hosts) add_option(words, "--add-host", name + ":" + value);
+    if (!build.network.empty()) add_option(words, "--network", build.network);
     if (build.no_cache) words.emplace_back("--no-cache");
     // Podman takes --cache-from for names of repositories only, and would refuse the tags that Compose files have.
     if (builder.kind == EngineKind::Docker)
         for (const std::string& source : build.cache_from)
-            if (builder.contexts || source.find('=') == std::string::npos) add(words, "--cache-from", source);
+            if (builder.contexts || source.find('=') == std::string::npos) add_option(words, "--cache-from", source);
     if (builder.contexts)
         for (const auto& [name, source] : build.additional_contexts) {
             std::string place = source;
             if (source.starts_with("service:"))
                 place = (builder.kind == EngineKind::Podman ? "container-image://" : "docker-image://") +
                         image_reference(project, *project.find(source.substr(8)), builder.kind);
-            add(words, "--build-context", name + "=" + place);
+            add_option(words, "--build-context", name + "=" + place);
         }
-    add(words, "--tag", project.image_of(service));
+    add_option(words, "--tag", project.image_of(service));
     if (logging().least > Level::Info) words.emplace_back("--quiet");
     words.push_back(build.context);
     return words;

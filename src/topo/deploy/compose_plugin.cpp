@@ -5,6 +5,7 @@
 
 #include "base/host/json.h"
 #include "topo/deploy/build.h"
+#include "topo/deploy/words.h"
 #include "topo/system/log.h"
 #include "topo/system/text.h"
 #include "topo/target/health.h"
@@ -13,28 +14,24 @@
 namespace talpa::topo {
 namespace {
 
-constexpr Milliseconds kQuestion(15'000);
+constexpr Milliseconds kPluginQuestion(15'000);
 constexpr std::string_view kLeastCompose = "2.21.0";
 // Before it: no shims by name, no annotations, no build contexts (topo spec, section 15).
 constexpr int kLeastDocker = 23;
 
-int major_version(const std::string& version) {
-    return std::atoi(version.c_str());
-}
-
 host::Result<void> ask_this_machine(const Engine& here, PluginFacts& facts) {
     TRY_ASSIGN(const Outcome compose,
-               here.run({"compose", "version", "--format", "json"}, kQuestion, Engine::Check::Nothing));
+               here.run({"compose", "version", "--format", "json"}, kPluginQuestion, Engine::Check::Nothing));
     if (compose.ok()) {
         const host::Json answer = host::Json::parse(compose.out, nullptr, false);
         if (answer.is_object() && answer.contains("version") && answer["version"].is_string())
             facts.compose = answer["version"].get<std::string>();
     }
     if (facts.compose.empty()) return {};
-    TRY_ASSIGN(const Outcome buildx, here.run({"buildx", "version"}, kQuestion, Engine::Check::Nothing));
+    TRY_ASSIGN(const Outcome buildx, here.run({"buildx", "version"}, kPluginQuestion, Engine::Check::Nothing));
     facts.buildx = buildx.ok();
     TRY_ASSIGN(const Outcome server,
-               here.run({"version", "--format", "{{.Server.Version}}"}, kQuestion, Engine::Check::Nothing));
+               here.run({"version", "--format", "{{.Server.Version}}"}, kPluginQuestion, Engine::Check::Nothing));
     if (server.ok()) facts.here_version = trimmed(server.out);
     return {};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "topo/deploy/words.h"
 #include "topo/system/log.h"
 #include "topo/system/next_command.h"
 #include "topo/system/text.h"
@@ -11,17 +12,6 @@ namespace talpa::topo {
 namespace {
 
 constexpr int kFirstAnnotatingDocker = 24;  // API 1.43 (topo spec, section 15)
-
-using Words = std::vector<std::string>;
-
-void add(Words& words, std::string flag, std::string value) {
-    words.push_back(std::move(flag));
-    words.push_back(std::move(value));
-}
-
-int major_version(const std::string& version) {
-    return std::atoi(version.c_str());
-}
 
 std::string in_seconds(Milliseconds time) {
     return fmt::format("{}ms", time.count());
@@ -46,8 +36,8 @@ void add_labels(Words& words, const Project& project, const Service& service, in
         {kLabelFolder, project.folder.string()},
         {"com.docker.compose.depends_on", depends},
     };
-    for (const auto& [name, value] : service.labels) add(words, "--label", name + "=" + value);
-    for (const auto& [name, value] : kOurs) add(words, "--label", fmt::format("{}={}", name, value));
+    for (const auto& [name, value] : service.labels) add_option(words, "--label", name + "=" + value);
+    for (const auto& [name, value] : kOurs) add_option(words, "--label", fmt::format("{}={}", name, value));
 }
 
 std::string json_list(const Words& words) {
@@ -61,29 +51,29 @@ void add_healthcheck(Words& words, const Healthcheck& check, EngineKind kind) {
     if (check.disabled) return words.emplace_back("--no-healthcheck"), void();
     if (check.test.size() > 1) {
         if (check.test[0] == "CMD-SHELL") {
-            add(words, "--health-cmd", check.test[1]);
+            add_option(words, "--health-cmd", check.test[1]);
         } else {
             const Words command(check.test.begin() + 1, check.test.end());
             const bool blanks = std::any_of(command.begin(), command.end(), [](const std::string& word) {
                 return word.empty() || word.find_first_of(" \t\n") != std::string::npos;
             });
             if (kind == EngineKind::Docker)
-                add(words, "--health-cmd", shell_quoted(command));
+                add_option(words, "--health-cmd", shell_quoted(command));
             else
                 // Podman 4.3 splits "CMD a b" at blanks, and takes a JSON list only without the CMD.
-                add(words, "--health-cmd", blanks ? json_list(command) : "CMD " + joined(command, " "));
+                add_option(words, "--health-cmd", blanks ? json_list(command) : "CMD " + joined(command, " "));
         }
     }
-    add(words, "--health-interval", in_seconds(check.interval));
-    add(words, "--health-timeout", in_seconds(check.timeout));
-    add(words, "--health-start-period", in_seconds(check.start_period));
-    add(words, "--health-retries", std::to_string(std::max(check.retries, 1)));
+    add_option(words, "--health-interval", in_seconds(check.interval));
+    add_option(words, "--health-timeout", in_seconds(check.timeout));
+    add_option(words, "--health-start-period", in_seconds(check.start_period));
+    add_option(words, "--health-retries", std::to_string(std::max(check.retries, 1)));
 }
 
 void add_mounts(Words& words, const Project& project, const Service& service) {
     for (const Mount& mount : service.mounts) {
         if (mount.type == Mount::Type::Tmpfs) {
-            add(words, "--tmpfs", mount.target);
+            add_option(words, "--tmpfs", mount.target);
             continue;
         }
         std::string source = mount.source;
@@ -92,7 +82,7 @@ void add_mounts(Words& words, const Project& project, const Service& service) {
                 if (volume.key == mount.source) source = volume.name;
         std::string text = source.empty() ? mount.target : source + ":" + mount.target;
         if (!mount.options.empty()) text += ":" + mount.options;
-        add(words, "--volume", std::move(text));
+        add_option(words, "--volume", std::move(text));
     }
 }
 
@@ -117,14 +107,14 @@ void add_network(Desired& d, const Project& project, const Service& service) {
         if (mode.starts_with("service:"))
             if (const Service* other = project.find(mode.substr(8)))
                 mode = "container:" + container_name(project, *other, 1);
-        return add(d.words, "--network", mode);
+        return add_option(d.words, "--network", mode);
     }
     // Firmware has no use for one, and a runtime that runs no hooks could not set it up.
-    if (service.is_firmware()) return add(d.words, "--network", "none");
+    if (service.is_firmware()) return add_option(d.words, "--network", "none");
     Words keys = service.networks;
     if (keys.empty()) keys.emplace_back("default");
-    add(d.words, "--network", network_name(project, keys[0]));
-    add(d.words, "--network-alias", service.name);
+    add_option(d.words, "--network", network_name(project, keys[0]));
+    add_option(d.words, "--network-alias", service.name);
     for (std::size_t i = 1; i < keys.size(); ++i)
         d.afterwards.push_back({"network", "connect", "--alias", service.name, network_name(project, keys[i]), d.name});
 }
@@ -132,7 +122,7 @@ void add_network(Desired& d, const Project& project, const Service& service) {
 host::Result<void> add_runtime(Words& words, Words& front, const Service& service, const TargetFacts& facts) {
     if (service.runtime.empty()) return {};
     if (facts.kind == EngineKind::Docker) {
-        add(words, "--runtime", service.runtime);
+        add_option(words, "--runtime", service.runtime);
     } else {
         // Podman knows a runtime by its path without any configuration; through its sockets it would be lost
         // (section 18.4).
@@ -141,7 +131,7 @@ host::Result<void> add_runtime(Words& words, Words& front, const Service& servic
                 ErrorCode::NotFound,
                 fmt::format("service \"{}\" needs the Remoteproc Runtime, and the target has none", service.name),
                 next_command_on_target("install remoteproc-runtime")));
-        add(front, "--runtime", service.is_firmware() ? facts.remoteproc_runtime : service.runtime);
+        add_option(front, "--runtime", service.is_firmware() ? facts.remoteproc_runtime : service.runtime);
     }
     return {};
 }
@@ -150,13 +140,13 @@ void add_annotations(Words& words, const Service& service, const TargetFacts& fa
     const bool takes = facts.kind == EngineKind::Podman || major_version(facts.info.version) >= kFirstAnnotatingDocker;
     for (const auto& [name, value] : service.annotations) {
         if (takes) {
-            add(words, "--annotation", name + "=" + value);
+            add_option(words, "--annotation", name + "=" + value);
             continue;
         }
         // An older Docker refuses the flag, and nothing of it would reach the bundle: a label shows the domain in `topo
         // ps`, a variable tells the runtime.
-        add(words, "--label", name + "=" + value);
-        if (name == kRemoteprocAnnotation) add(words, "--env", "REMOTEPROC_NAME=" + value);
+        add_option(words, "--label", name + "=" + value);
+        if (name == kRemoteprocAnnotation) add_option(words, "--env", "REMOTEPROC_NAME=" + value);
     }
 }
 
@@ -179,24 +169,24 @@ host::Result<Desired> desired(const Project& project, const Service& service, in
     TRY(add_runtime(d.words, front, service, facts));
     add_labels(d.words, project, service, number, image);
     add_annotations(d.words, service, facts);
-    for (const auto& [name, value] : service.environment) add(d.words, "--env", name + "=" + value);
-    for (const auto& [name, value] : service.extra_hosts) add(d.words, "--add-host", name + ":" + value);
-    for (const auto& [name, value] : service.sysctls) add(d.words, "--sysctl", name + "=" + value);
-    for (const std::string& device : service.devices) add(d.words, "--device", device);
-    for (const Port& port : service.ports) add(d.words, "--publish", port_text(port));
+    for (const auto& [name, value] : service.environment) add_option(d.words, "--env", name + "=" + value);
+    for (const auto& [name, value] : service.extra_hosts) add_option(d.words, "--add-host", name + ":" + value);
+    for (const auto& [name, value] : service.sysctls) add_option(d.words, "--sysctl", name + "=" + value);
+    for (const std::string& device : service.devices) add_option(d.words, "--device", device);
+    for (const Port& port : service.ports) add_option(d.words, "--publish", port_text(port));
     for (const auto& [flag, value] : service.run_flags) {
         d.words.push_back(flag);
         if (!value.empty()) d.words.push_back(value);
     }
     add_mounts(d.words, project, service);
     add_network(d, project, service);
-    if (!service.restart.empty()) add(d.words, "--restart", service.restart);
+    if (!service.restart.empty()) add_option(d.words, "--restart", service.restart);
     if (service.stop_grace_period)
-        add(d.words, "--stop-timeout", std::to_string((service.stop_grace_period->count() + 999) / 1000));
+        add_option(d.words, "--stop-timeout", std::to_string((service.stop_grace_period->count() + 999) / 1000));
     if (service.healthcheck) add_healthcheck(d.words, *service.healthcheck, facts.kind);
     Words arguments;
     if (service.entrypoint) {
-        add(d.words, "--entrypoint", service.entrypoint->empty() ? "" : service.entrypoint->front());
+        add_option(d.words, "--entrypoint", service.entrypoint->empty() ? "" : service.entrypoint->front());
         if (service.entrypoint->size() > 1)
             arguments.assign(service.entrypoint->begin() + 1, service.entrypoint->end());
     }
@@ -265,9 +255,9 @@ std::vector<Resource> resources(const Project& project) {
         Words words = {"volume",  "create",
                        "--label", fmt::format("{}={}", kLabelProject, project.name),
                        "--label", fmt::format("{}={}", kLabelVolume, volume.key)};
-        if (!volume.driver.empty()) add(words, "--driver", volume.driver);
-        for (const auto& [name, value] : volume.driver_options) add(words, "--opt", name + "=" + value);
-        for (const auto& [name, value] : volume.labels) add(words, "--label", name + "=" + value);
+        if (!volume.driver.empty()) add_option(words, "--driver", volume.driver);
+        for (const auto& [name, value] : volume.driver_options) add_option(words, "--opt", name + "=" + value);
+        for (const auto& [name, value] : volume.labels) add_option(words, "--label", name + "=" + value);
         words.push_back(volume.name);
         all.push_back({"volume", volume.name, volume.external, std::move(words)});
     }

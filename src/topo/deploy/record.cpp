@@ -3,14 +3,13 @@
 #include <ctime>
 
 #include "base/host/json.h"
+#include "topo/deploy/words.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
 namespace {
 
 using host::Json;
-
-constexpr Milliseconds kQuestion(30'000);
 
 // The project's name has only letters, digits, '-' and '_' (compose_model.cpp).
 std::string folder_line(const std::string& project) {

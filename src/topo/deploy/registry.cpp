@@ -9,6 +9,7 @@
 #include "base/host/json.h"
 #include "base/host/sha256.h"
 #include "topo/deploy/listeners.h"
+#include "topo/deploy/words.h"
 #include "topo/system/next_command.h"
 #include "topo/system/text.h"
 #include "topo/target/ssh_arguments.h"
@@ -20,8 +21,6 @@ namespace {
 using host::Json;
 
 constexpr const char* kContainer = "topo-registry";
-constexpr Milliseconds kQuestion(30'000);
-constexpr Milliseconds kStart(120'000);
 constexpr Milliseconds kClose(5000);
 
 std::string one_line(const Outcome& outcome) {
@@ -57,17 +56,17 @@ host::Result<void> run_registry(const Engine& host, int port) {
                         "topo-registry: {} rm -f topo-registry",
                         there.port, port, name_of(host.kind())),
                     fmt::format("{} rm -f {}", name_of(host.kind()), kContainer)));
-            if (there.state != "running") TRY(host.run({"start", kContainer}, kStart));
+            if (there.state != "running") TRY(host.run({"start", kContainer}, kStartTime));
             return {};
         }
-        TRY(host.run({"rm", "--force", kContainer}, kStart));
+        TRY(host.run({"rm", "--force", kContainer}, kStartTime));
     }
     TRY(have_image(host, image));
     TRY_ASSIGN(const Outcome ran, host.run({"run", "-d", "--restart", "always", "-p",
                                             fmt::format("127.0.0.1:{}:5000", port), "--name", kContainer, image},
-                                           kStart, Engine::Check::Nothing));
+                                           kStartTime, Engine::Check::Nothing));
     if (ran.ok()) return {};
-    (void)host.run({"rm", "--force", kContainer}, kStart, Engine::Check::Nothing);
+    (void)host.run({"rm", "--force", kContainer}, kStartTime, Engine::Check::Nothing);
     const std::string said = one_line(ran);
     const bool taken =
         said.find("already allocated") != std::string::npos || said.find("already in use") != std::string::npos;

@@ -9,13 +9,12 @@
 #include <thread>
 
 #include "topo/deploy/transfer.h"
+#include "topo/deploy/words.h"
 #include "topo/system/next_command.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
 namespace {
-
-constexpr Milliseconds kQuestion(30'000);
 
 std::string words_of(const Outcome& outcome) {
     return printable(trimmed(outcome.err.empty() ? outcome.out : outcome.err), LineEnds::Replace);

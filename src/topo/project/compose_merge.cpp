@@ -13,10 +13,6 @@ using yaml::Kind;
 using yaml::Node;
 using yaml::NodePtr;
 
-bool is_null(const Node& node) {
-    return node.is_scalar() && yaml::type_of(node) == yaml::ScalarType::Null;
-}
-
 bool fits(const Node& node, Shape shape) {
     if (is_null(node)) return true;
     switch (shape) {

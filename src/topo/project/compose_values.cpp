@@ -69,10 +69,6 @@ std::unexpected<Finding> Place::bad(const Node& node, std::string message) const
     return finding("compose.schema", file, node.mark, path + ": " + std::move(message));
 }
 
-bool is_null(const Node& node) {
-    return node.is_scalar() && yaml::type_of(node) == yaml::ScalarType::Null;
-}
-
 Checked<bool> read_bool(const Node& node, const Place& place) {
     const std::string word = lower(node.value);
     if (node.is_scalar() && (word == "true" || word == "yes" || word == "on")) return true;

@@ -27,6 +27,5 @@ struct Place {
 [[nodiscard]] Checked<std::string> read_device(const yaml::Node& node, const Place& place);
 [[nodiscard]] Checked<Healthcheck> read_healthcheck(const yaml::Node& node, const Place& place);
 [[nodiscard]] Checked<std::vector<Dependency>> read_depends_on(const yaml::Node& node, const Place& place);
-[[nodiscard]] bool is_null(const yaml::Node& node);
 
 }  // namespace talpa::topo

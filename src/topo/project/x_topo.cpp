@@ -17,10 +17,6 @@ Finding type_error(const std::string& file, const Node& node, std::string_view p
             {}};
 }
 
-bool is_null(const Node& node) {
-    return node.is_scalar() && yaml::type_of(node) == ScalarType::Null;
-}
-
 // Any scalar is taken for a text, as the Go decoder does.
 Checked<std::string> text_in(const Node& mapping, const char* key, std::string_view path, const std::string& file) {
     const Node* node = mapping.find(key);

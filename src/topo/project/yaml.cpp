@@ -374,6 +374,10 @@ ScalarType type_of_plain(std::string_view text) {
     return i == digits.size() ? ScalarType::Float : ScalarType::String;
 }
 
+bool is_null(const Node& node) {
+    return node.is_scalar() && type_of(node) == ScalarType::Null;
+}
+
 ScalarType type_of(const Node& scalar) {
     if (scalar.style != Style::Plain || scalar.tag == "!" || scalar.tag == "tag:yaml.org,2002:str")
         return ScalarType::String;

@@ -55,6 +55,8 @@ struct Node {
 /// What a scalar means without further knowledge (YAML 1.2 core schema, quoted ones are strings).
 enum class ScalarType { Null, Bool, Integer, Float, String };
 [[nodiscard]] ScalarType type_of(const Node& scalar);
+/// A scalar that says "no value": nothing, ~, null.
+[[nodiscard]] bool is_null(const Node& node);
 [[nodiscard]] ScalarType type_of_plain(std::string_view text);
 /// Would some YAML reader (1.1 or 1.2) take this plain text for something else than a string?
 [[nodiscard]] bool plain_is_ambiguous(std::string_view text);

@@ -5,14 +5,14 @@
 namespace talpa::topo {
 namespace {
 
-struct Region {
+struct RpmsgRegion {
     const char* name;
     std::uint32_t address, size;
     bool shared_pool;
 };
 
 // In the order of the node's memory-region: the buffers first (imx93-remoteproc spec, section 2.4).
-constexpr Region kRegions[] = {
+constexpr RpmsgRegion kRpmsgRegions[] = {
     {"vdevbuffer@a4020000", 0xA4020000, 0x100000, true}, {"vdev0vring0@a4000000", 0xA4000000, 0x8000, false},
     {"vdev0vring1@a4008000", 0xA4008000, 0x8000, false}, {"vdev1vring0@a4010000", 0xA4010000, 0x8000, false},
     {"vdev1vring1@a4018000", 0xA4018000, 0x8000, false}, {"rsc-table@2021e000", 0x2021E000, 0x1000, false},
@@ -117,7 +117,7 @@ class Missing {
             .what = fmt::format("reserve the memory of RPMsg (vrings, buffers, resource table) for {}", core_),
             .words = {}};
         std::vector<std::string> list = {"-t", "x", "@", core_, "memory-region"};
-        for (const Region& region : kRegions) {
+        for (const RpmsgRegion& region : kRpmsgRegions) {
             const std::string path = std::string("/reserved-memory/") + region.name;
             if (tree_.node(path) != nullptr) {
                 list.push_back(hex(handle_of(path, change)));

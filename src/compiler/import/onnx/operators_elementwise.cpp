@@ -142,7 +142,7 @@ Result<void> import_dequantize(Call& call, Op) {
     return {};
 }
 
-constexpr Operator kTable[] = {
+constexpr Operator kElementwiseOperators[] = {
     {"Relu", import_relu},
     {"Clip", import_clip},
     {"LeakyRelu", import_alpha, Op::LeakyRelu},
@@ -183,7 +183,7 @@ constexpr Operator kTable[] = {
 }  // namespace
 
 std::span<const Operator> elementwise_operators() {
-    return kTable;
+    return kElementwiseOperators;
 }
 
 }  // namespace talpa::compiler::import::onnx

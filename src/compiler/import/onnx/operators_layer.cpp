@@ -324,7 +324,7 @@ Result<void> import_softmax(Call& call, Op op) {
     return {};
 }
 
-constexpr Operator kTable[] = {
+constexpr Operator kLayerOperators[] = {
     {"Conv", import_conv, Op::Conv2d},
     {"ConvTranspose", import_conv, Op::ConvTranspose2d},
     {"Gemm", import_gemm},
@@ -348,7 +348,7 @@ constexpr Operator kTable[] = {
 }  // namespace
 
 std::span<const Operator> layer_operators() {
-    return kTable;
+    return kLayerOperators;
 }
 
 }  // namespace talpa::compiler::import::onnx

@@ -464,7 +464,7 @@ Result<void> import_space_to_depth(Call& call, Op) {
     return give_reshaped(call, y, {s[0], s[1] * n * n, s[2] / n, s[3] / n});
 }
 
-constexpr Operator kTable[] = {
+constexpr Operator kShapeOperators[] = {
     {"Identity", import_identity},
     {"Dropout", import_identity},
     {"Reshape", import_reshape},
@@ -493,7 +493,7 @@ constexpr Operator kTable[] = {
 }  // namespace
 
 std::span<const Operator> shape_operators() {
-    return kTable;
+    return kShapeOperators;
 }
 
 }  // namespace talpa::compiler::import::onnx

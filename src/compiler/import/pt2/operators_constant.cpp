@@ -132,7 +132,7 @@ Result<void> import_linspace(Call& call, Op) {
     return {};
 }
 
-constexpr Operator kTable[] = {
+constexpr Operator kConstantOperators[] = {
     {"aten.arange.default", import_arange},
     {"aten.arange.start", import_arange},
     {"aten.arange.start_step", import_arange},
@@ -152,7 +152,7 @@ constexpr Operator kTable[] = {
 }  // namespace
 
 std::span<const Operator> constant_operators() {
-    return kTable;
+    return kConstantOperators;
 }
 
 }  // namespace talpa::compiler::import::pt2

@@ -191,7 +191,7 @@ Result<void> import_pow(Call& call, Op) {
     return {};
 }
 
-constexpr Operator kTable[] = {
+constexpr Operator kElementwiseOperators[] = {
     {"aten.relu.default", import_relu},
     {"aten.relu6.default", import_relu6},
     {"aten.hardtanh.default", import_hardtanh},
@@ -248,7 +248,7 @@ constexpr Operator kTable[] = {
 }  // namespace
 
 std::span<const Operator> elementwise_operators() {
-    return kTable;
+    return kElementwiseOperators;
 }
 
 }  // namespace talpa::compiler::import::pt2

@@ -220,7 +220,7 @@ Result<void> import_attention(Call& call, Op) {
     return {};
 }
 
-constexpr Operator kTable[] = {
+constexpr Operator kMatrixOperators[] = {
     {"aten.conv2d.default", import_conv, Op::Conv2d},
     {"aten.conv1d.default", import_conv, Op::Conv2d},
     {"aten.conv2d.padding", import_conv_padding},
@@ -239,7 +239,7 @@ constexpr Operator kTable[] = {
 }  // namespace
 
 std::span<const Operator> matrix_operators() {
-    return kTable;
+    return kMatrixOperators;
 }
 
 }  // namespace talpa::compiler::import::pt2

@@ -122,7 +122,7 @@ Result<void> import_rms_norm(Call& call, Op) {
     return {};
 }
 
-constexpr Operator kTable[] = {
+constexpr Operator kNormOperators[] = {
     {"aten.batch_norm.default", import_batch_norm, Op::BatchNorm},
     {"aten._native_batch_norm_legit_no_training.default", import_batch_norm, Op::BatchNorm},
     {"aten.group_norm.default", import_group_norm, Op::GroupNorm},
@@ -135,7 +135,7 @@ constexpr Operator kTable[] = {
 }  // namespace
 
 std::span<const Operator> norm_operators() {
-    return kTable;
+    return kNormOperators;
 }
 
 }  // namespace talpa::compiler::import::pt2

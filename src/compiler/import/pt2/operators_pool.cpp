@@ -210,7 +210,7 @@ Result<void> import_cumsum(Call& call, Op op) {
     return {};
 }
 
-constexpr Operator kTable[] = {
+constexpr Operator kPoolOperators[] = {
     {"aten.max_pool2d.default", import_pool2d, Op::MaxPool2d},
     {"aten.max_pool2d_with_indices.default", import_pool2d, Op::MaxPool2d},
     {"aten.max_pool1d.default", import_pool1d, Op::MaxPool2d},
@@ -235,7 +235,7 @@ constexpr Operator kTable[] = {
 }  // namespace
 
 std::span<const Operator> pool_operators() {
-    return kTable;
+    return kPoolOperators;
 }
 
 }  // namespace talpa::compiler::import::pt2

@@ -103,7 +103,7 @@ Result<void> import_dequantize(Call& call, Op) {
     return {};
 }
 
-constexpr Operator kTable[] = {
+constexpr Operator kQuantizeOperators[] = {
     {"quantized_decomposed.quantize_per_tensor.default", import_quantize<read_per_tensor>},
     {"quantized_decomposed.quantize_per_tensor.tensor", import_quantize<read_per_tensor>},
     {"quantized_decomposed.quantize_per_tensor.tensor2", import_quantize<read_per_tensor>},
@@ -117,7 +117,7 @@ constexpr Operator kTable[] = {
 }  // namespace
 
 std::span<const Operator> quantize_operators() {
-    return kTable;
+    return kQuantizeOperators;
 }
 
 }  // namespace talpa::compiler::import::pt2

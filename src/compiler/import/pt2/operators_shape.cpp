@@ -537,7 +537,7 @@ Result<void> import_channel_shuffle(Call& call, Op) {
 }
 
 constexpr auto kView = Operator::Sharing::View;
-constexpr Operator kTable[] = {
+constexpr Operator kShapeOperators[] = {
     {"aten.contiguous.default", import_identity, Op::Reshape, kView},
     {"aten.clone.default", import_identity},
     {"aten.alias.default", import_identity, Op::Reshape, kView},
@@ -594,7 +594,7 @@ constexpr Operator kTable[] = {
 }  // namespace
 
 std::span<const Operator> shape_operators() {
-    return kTable;
+    return kShapeOperators;
 }
 
 }  // namespace talpa::compiler::import::pt2

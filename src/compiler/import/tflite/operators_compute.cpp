@@ -323,7 +323,7 @@ Result<void> import_requantize(Call& call, Op) {
     return call.give(x);
 }
 
-constexpr Operator kTable[] = {
+constexpr Operator kComputeOperators[] = {
     {0, "ADD", import_binary<0>, Op::Add, 11},
     {41, "SUB", import_binary<0>, Op::Sub, 28},
     {18, "MUL", import_binary<0>, Op::Mul, 21},
@@ -378,7 +378,7 @@ constexpr Operator kTable[] = {
 }  // namespace
 
 std::span<const Operator> compute_operators() {
-    return kTable;
+    return kComputeOperators;
 }
 
 }  // namespace talpa::compiler::import::tflite

@@ -266,7 +266,7 @@ Result<void> import_shape(Call& call, Op) {
     return call.give(call.b.value(int64_constant(call.name(), {static_cast<std::int64_t>(shape.size())}, shape)));
 }
 
-constexpr Operator kTable[] = {
+constexpr Operator kMovementOperators[] = {
     {2, "CONCATENATION", import_concat, Op::Concat, 10},
     {22, "RESHAPE", import_reshape},
     {43, "SQUEEZE", import_reshape},
@@ -310,7 +310,7 @@ constexpr Operator kRefused[] = {
 }  // namespace
 
 std::span<const Operator> movement_operators() {
-    return kTable;
+    return kMovementOperators;
 }
 std::span<const Operator> refused_operators() {
     return kRefused;

@@ -52,6 +52,17 @@ else()
   set(pch ON)
 endif()
 option(TALPA_PCH "precompiled headers" ${pch})
+# And GCC compiles the sources of folders that are not hot several at a time: what they spend is the parsing of JSON and
+# command-line headers and the same templates made again in each. The clang build (preset fuzz) takes every source by itself,
+# so that an include that is missing shows.
+if(TALPA_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(unity 6)
+else()
+  set(unity 0)
+endif()
+set(TALPA_UNITY ${unity} CACHE STRING "sources of a folder compiled at a time; 0: each by itself")
+# Names of an enumeration stand in the open there, among them those of types: Target, File.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/topo/cli/command_table.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 function(talpa_hot target)
   if(NOT TALPA_FIRMWARE)
@@ -84,6 +95,14 @@ endfunction()
 function(talpa_precompile target kind)
   if(TALPA_PCH)
     target_precompile_headers(${target} REUSE_FROM ${kind})
+  endif()
+endfunction()
+
+function(talpa_unite target)
+  if(TALPA_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${TALPA_UNITY})
+    # To GCC all but the united source are headers, in which types hold nothing of an unnamed namespace.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 
@@ -129,6 +148,7 @@ function(talpa_library folder)
       talpa_precompile(${target} talpa_precompiled_hot)
     else()
       talpa_precompile(${target} talpa_precompiled)
+      talpa_unite(${target})
     endif()
   else()
     add_library(${target} STATIC ${CMAKE_SOURCE_DIR}/cmake/header_only.cpp)

@@ -106,6 +106,30 @@ void expect_same(const std::string& name, const Outcome& o) {
     EXPECT_EQ(o.differ, 0u) << name << ": largest difference " << o.largest;
 }
 
+/// No more memory than Vela's program of the same network takes, and none longer.
+void expect_no_larger(const std::filesystem::path& folder, const std::string& name, const Outcome& o) {
+    // Vela's have other memory modes, other inputs, or nothing on the NPU.
+    for (const char* other : {"sram_only", "shared_sram", "int8_io_conv", "upsample_bilinear"})
+        if (name == other) return;
+    const auto vela = read(folder / (name + ".pte"));
+    runtime::host::SessionOptions options;
+    options.operators = runtime::all_operators();
+    auto session = runtime::host::Session::open(talpa::Bytes(vela), name, options);
+    ASSERT_TRUE(session) << session.error().describe();
+    std::uint64_t arena = 0, fast = 0, velas_arena = 0, velas_fast = 0;
+    for (const auto& d : session->method().delegates()) {
+        velas_arena = std::max<std::uint64_t>(velas_arena, d.scratch_bytes());
+        velas_fast = std::max<std::uint64_t>(velas_fast, d.fast_scratch_bytes());
+    }
+    for (const auto& d : o.report.delegates) {
+        arena = std::max(arena, d.arena_bytes);
+        fast = std::max(fast, d.fast_bytes);
+    }
+    EXPECT_LE(arena, velas_arena) << name;
+    EXPECT_LE(fast, (velas_fast + 15) / 16 * 16) << name;  // the plan's is a multiple of 16
+    EXPECT_LE(o.pte_bytes, vela.size()) << name;
+}
+
 TEST(ReferenceNetworks, EveryOperatorNetworkGivesTheRecordedBytes) {
     TALPA_NEEDS_REFERENCE();
     const auto root = reference / "ops";
@@ -117,6 +141,7 @@ TEST(ReferenceNetworks, EveryOperatorNetworkGivesTheRecordedBytes) {
         if (!std::filesystem::exists(folder / (name + ".quantized.pt2"))) continue;
         const Outcome o = run_network(folder, name, name == "int8_io_conv" ? IoType::Quantized : IoType::AsModel);
         show(name, o, vela_cycles(folder, name));
+        expect_no_larger(folder, name, o);
         if (name == "softmax") {
             EXPECT_TRUE(o.error.empty()) << o.error;
             EXPECT_LE(o.largest, 0.0040) << "one step of the output is 1/256";

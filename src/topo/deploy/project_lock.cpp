@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "topo/deploy/words.h"
 #include "topo/system/companion.h"
 #include "topo/system/log.h"
 #include "topo/system/text.h"
@@ -17,7 +18,7 @@
 namespace talpa::topo {
 namespace {
 
-constexpr Milliseconds kQuestion(30'000), kPause(1000), kPatience(600'000);
+constexpr Milliseconds kPause(1000), kPatience(600'000);
 // The holder is heard of this often; the script below takes one for dead of which nothing was heard for a minute.
 constexpr Milliseconds kSignOfLife(15'000);
 

@@ -52,9 +52,9 @@ else()
   set(pch ON)
 endif()
 option(TALPA_PCH "precompiled headers" ${pch})
-# And GCC compiles the sources of folders that are not hot several at a time: what they spend is the parsing of JSON and
-# command-line headers and the same templates made again in each. The clang build (preset fuzz) takes every source by itself,
-# so that an include that is missing shows.
+# And GCC compiles the sources of folders that are not hot, and of some that are, several at a time: what they spend is the
+# parsing of JSON and command-line headers and the same templates made again in each. The clang build (preset fuzz) takes
+# every source by itself, so that an include that is missing shows.
 if(TALPA_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(unity 6)
 else()
@@ -146,6 +146,9 @@ function(talpa_library folder)
     if(folder IN_LIST TALPA_HOT_FOLDERS)
       talpa_hot(${target})
       talpa_precompile(${target} talpa_precompiled_hot)
+      if(folder MATCHES "^(pte|link|npu|board/cpu)$")  # many small sources, no one of which is edited often
+        talpa_unite(${target})
+      endif()
     else()
       talpa_precompile(${target} talpa_precompiled)
       talpa_unite(${target})

@@ -301,6 +301,37 @@ def a_board_that_comes_up_is_not_up():
     check(("slow: coming up", 1) in words and words <= {("slow: coming up", 1), ("slow: up", 0)}, f"while it comes up: {words}")
 
 
+def what_is_the_users_stays():
+    """A folder of the board's name on its disk, one in /tmp that somebody else made, folders that cannot be shared."""
+    def up(*words, **more):
+        return lib.talpa("board", "up", "--name", "careful", *words, env={**os.environ, **more})
+
+    with tempfile.TemporaryDirectory(prefix="talpa-disk-") as folder:
+        photo = pathlib.Path(folder, "careful/photos/a.jpg")
+        photo.parent.mkdir(parents=True)
+        photo.write_text("precious")
+        done = up(TALPA_BOARD_DISK=folder)
+        check(done.returncode == 1 and f"{folder}/careful is there and no board made it" in done.stderr and "--name another" in done.stderr, done.stderr)
+        equal(photo.read_text(), "precious", "the user's file")
+        os.rename(f"{folder}/careful", f"{folder}/mine")
+        for _ in range(2):  # what a board of before left is a board's
+            equal(up(TALPA_BOARD_DISK=folder).returncode, 0, "where nothing is in the way")
+            equal(lib.talpa("board", "down", "--name", "careful").returncode, 0, "down")
+        equal(os.listdir(folder), ["mine"], "afterwards")
+    for shared in ("/", "/etc", "/usr", "/home", "/dev", "/run/lock"):
+        done = up("--share", shared)
+        check(done.returncode == 2 and f"--share {shared}" in done.stderr, f"{shared}: {done.returncode} {done.stderr}")
+    named = subprocess.run([lib.TALPA, "board", "up"], env={**os.environ, "TALPA_BOARD": "careful"}, capture_output=True, text=True, timeout=60)
+    check("The board 'careful' is up" in named.stdout, f"TALPA_BOARD: {named.stdout}{named.stderr}")
+    equal(lib.talpa("board", "down", "--name", "careful").returncode, 0, "down")
+    if os.geteuid() == 0:
+        script = """mount -t tmpfs none /tmp; install -d -o 1234 /tmp/talpa-0; exec "$0" board up --name careful"""
+        bare = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "TALPA_BOARD_DISK")}
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", script, lib.TALPA], env=bare, capture_output=True, text=True, timeout=60)
+        check(done.returncode == 1 and "/tmp/talpa-0 is not a folder of yours alone" in done.stderr, f"{done.returncode} {done.stdout}{done.stderr}")
+    equal(lib.talpa("board", "status").stdout, "No board is up.\n", "afterwards")
+
+
 def a_signal_while_it_comes_up_leaves_nothing():
     for words in ((), ("--foreground",)):
         for moment in (0, 0.03, 0.08, 0.2):
@@ -322,5 +353,5 @@ sys.exit(lib.run_all([programs_see_an_imx93_and_the_machine_stays_as_it_is, what
                       a_programs_status_folder_and_input_are_its_own,
                       boards_do_not_see_each_other, ports_reach_the_users_machine,
                       ssh_enters_with_the_boards_own_key, an_ordinary_user_may_have_one, nothing_is_left_after_kill_9,
-                      a_signal_ends_a_board_in_order, a_board_that_comes_up_is_not_up, a_signal_while_it_comes_up_leaves_nothing],
+                      a_signal_ends_a_board_in_order, a_board_that_comes_up_is_not_up, what_is_the_users_stays, a_signal_while_it_comes_up_leaves_nothing],
                      namespaces=True))

@@ -355,7 +355,7 @@ def options_are_checked():
         done = lib.talpa("board", "up", "--root", "/nonexistent", *words)
         check(done.returncode == 2 and text in done.stderr, f"{words}: {done.returncode} {done.stderr}")
     for words, text in ((("--root", "/tmp/x", "--publish", "47010"), "no ports"), (("--name", ""), "no name"), (("--address", "nope"), "IPv4"),
-                        (("--quirk", "attached"), "--boot")):
+                        (("--quirk", "attached"), "--boot"), (("--root", ""), "a folder is wanted")):
         done = lib.talpa("board", "up", *words)
         check(done.returncode == 2 and text in done.stderr, f"{words}: {done.returncode} {done.stderr}")
     equal(lib.talpa("board", "down", "--name", "").returncode, 2, "an empty name is none")
@@ -363,6 +363,26 @@ def options_are_checked():
     check(done.returncode == 1 and "there is no board 'nope'" in done.stderr, f"status of no board: {done.stdout}{done.stderr}")
     done = lib.talpa("board", "up", "--root", "/")
     check(done.returncode == 1 and "this machine's own /sys" in done.stderr, f"--root /: {done.stderr}")
+    with tempfile.TemporaryDirectory() as folder:
+        mine = pathlib.Path(folder, "dev/mem")
+        mine.parent.mkdir()
+        mine.write_text("mine")
+        done = lib.talpa("board", "up", "--root", folder)
+        check(done.returncode == 1 and "something else than a board's memory" in done.stderr, f"a file dev/mem: {done.stderr}")
+        equal(mine.read_text(), "mine", "it stays")
+
+
+def a_full_disk_is_said_and_ends_the_board():
+    if os.geteuid() != 0:
+        print("  only root can make a small disk: not tried")
+        return
+    script = """mount -t tmpfs -o size=64k none /mnt; dd if=/dev/zero of=/mnt/fill bs=4k 2>/dev/null; exec "$0" board up --name full --root /mnt"""
+    try:
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", script, lib.TALPA], capture_output=True, text=True, timeout=90)
+        log = lib.talpa("board", "logs", "--name", "full").stdout
+        check(done.returncode == 1 and "the disk is full" in done.stderr + log, f"{done.returncode} {done.stdout}{done.stderr}{log}")
+    finally:
+        lib.talpa("board", "down", "--name", "full")
 
 
 if not lib.FIRMWARE.exists():
@@ -372,4 +392,5 @@ sys.exit(lib.run_all([wrong_writes_give_what_linux_gives, old_kernels_refuse_a_s
                       a_blocked_reader_wakes_when_the_processor_stops, many_idle_processors_cost_nothing,
                       processors_have_memories_of_their_own, classify_takes_the_processor_that_is_meant, truncating_the_memory_ends_no_board,
                       half_a_line_of_somebody_else_harms_no_client,
-                      kill_9_leaves_what_down_removes, a_board_that_does_not_come_up_leaves_nothing, device_tree_is_what_the_compiler_reads, options_are_checked]))
+                      kill_9_leaves_what_down_removes, a_board_that_does_not_come_up_leaves_nothing, device_tree_is_what_the_compiler_reads, options_are_checked,
+                      a_full_disk_is_said_and_ends_the_board]))

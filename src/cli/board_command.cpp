@@ -15,6 +15,7 @@
 #include "base/host/json.h"
 #include "base/host/terminal.h"
 #include "board/host/control.h"
+#include "board/host/covers.h"
 #include "board/host/daemon.h"
 #include "board/host/namespaces.h"
 #include "board/host/options.h"
@@ -51,7 +52,13 @@ host::Result<BoardRecord> selected(const BoardCommandOptions& o) {
 host::Result<board::BoardOptions> up_options(const BoardCommandOptions& o) {
     board::BoardOptions options;
     options.root = o.root;
-    options.name = !o.name.empty() ? o.name : !o.root.empty() ? board::name_for_root(o.root) : board::kDefaultBoardName;
+    const char* const set = std::getenv("TALPA_BOARD");
+    if (!o.name.empty())
+        options.name = o.name;
+    else if (!o.root.empty())
+        options.name = board::name_for_root(o.root);
+    else
+        options.name = set != nullptr && *set != '\0' ? set : board::kDefaultBoardName;
     options.remoteprocs = o.remoteprocs;
     options.startup_delay_ms = o.startup_delay_ms;
     options.npu_threads = o.npu_threads;
@@ -350,6 +357,11 @@ host::Result<void> check(const BoardCommandOptions& o) {
         return usage("--root makes a board without namespaces, which has no ports to --publish and no --ssh");
     if (!o.root.empty() && !o.share.empty())
         return usage("--root makes a board without namespaces: there all files are shared, and --share says nothing");
+    for (const std::string& folder : o.share) {
+        std::error_code error;
+        const fs::path real = fs::canonical(folder, error);
+        if (!error) TRY(board::check_shared(real));
+    }
     in_addr ip{};
     if (::inet_pton(AF_INET, o.address.c_str(), &ip) != 1)
         return host::failure(ErrorCode::InvalidArgument, "--address: '{}' is no IPv4 address", o.address);

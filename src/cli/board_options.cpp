@@ -76,11 +76,18 @@ std::string check_name(const std::string& name) {
     return good ? std::string() : good.error().message;
 }
 
+/// As with names: an empty one is a variable that was not set.
+std::string check_root(const std::string& folder) {
+    return folder.empty() ? "a folder is wanted" : "";
+}
+
 void add_selection(CLI::App* command, BoardCommandOptions& o) {
     command->add_option("--name", o.name, "Which board (default: TALPA_BOARD, 'board', or the only one)")
         ->type_name("NAME")
         ->check(CLI::Validator(check_name, "", "board name"));
-    command->add_option("--root", o.root, "The board that serves below this folder")->type_name("DIR");
+    command->add_option("--root", o.root, "The board that serves below this folder")
+        ->type_name("DIR")
+        ->check(CLI::Validator(check_root, "", "folder"));
 }
 
 }  // namespace
@@ -92,11 +99,12 @@ void add_board(CLI::App& app, BoardCommandOptions& o) {
     board->footer("Help on one of them: talpa board SUBCOMMAND --help");
 
     CLI::App* up = board->add_subcommand("up", "Bring a board up, in the background");
-    up->add_option("--name", o.name, "How other commands call it (default: board)")
+    up->add_option("--name", o.name, "How other commands call it (default: TALPA_BOARD, 'board')")
         ->type_name("NAME")
         ->check(CLI::Validator(check_name, "", "board name"));
     up->add_option("--root", o.root, "Serve its files below this folder, as any user, without namespaces")
-        ->type_name("DIR");
+        ->type_name("DIR")
+        ->check(CLI::Validator(check_root, "", "folder"));
     up->add_option("--remoteproc", o.remoteprocs, "How many remote processors (default: 1)")
         ->type_name("N")
         ->check(CLI::Range(1u, 1000u).description(""));

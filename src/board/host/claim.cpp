@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "board/host/board.h"
+#include "board/machine/memory_file.h"
 
 namespace talpa::board {
 
@@ -16,6 +17,9 @@ namespace fs = std::filesystem;
 
 host::Result<Claim> claim(const BoardOptions& options) {
     TRY(check_board_name(options.name));
+    if (const fs::path boards = boards_folder();
+        boards.parent_path() == temporary_folder() || boards.parent_path() == "/dev/null")
+        TRY(own_temporary_folder());
     Claim claim;
     for (int attempt = 0; attempt < 3; ++attempt) {
         claim.record = look_up(options.name);
@@ -69,7 +73,8 @@ host::Result<fs::path> make_root(const fs::path& given, unsigned remoteprocs, st
     for (unsigned k = 0; k < remoteprocs; ++k) {
         const fs::path mem = root / "dev" / memory_device(k);
         const auto what = fs::symlink_status(mem, error).type();
-        if (what != fs::file_type::not_found && what != fs::file_type::regular)
+        const bool is_memory = what == fs::file_type::regular && fs::file_size(mem, error) == kMemoryFileBytes;
+        if (what != fs::file_type::not_found && !is_memory)
             return host::failure(ErrorCode::InvalidState, "{} is something else than a board's memory", mem.string());
     }
     (void)!::symlink("../sys/firmware/devicetree/base", (root / "proc/device-tree").c_str());

@@ -120,6 +120,23 @@ bool is_hidden(const fs::path& path) {
     return below_any(path, kOverlaid) || below_any(path, kReplaced);
 }
 
+host::Result<void> check_shared(const fs::path& folder) {
+    const auto refuse = [&](const char* because) {
+        return std::unexpected(host::Error(ErrorCode::InvalidArgument,
+                                           fmt::format("--share {}: {}", folder.string(), because),
+                                           "share the folder below it that programs shall write in"));
+    };
+    if (below_any(folder, kReplaced)) return refuse("a board has its own");
+    const auto covers = [&](const char* covered) { return below(covered, folder); };
+    if (std::ranges::any_of(kReplaced, covers) || std::ranges::any_of(kOverlaid, covers) ||
+        std::ranges::any_of(kReadOnly, covers))
+        return refuse("a board shows its own view of it, or of what is in it");
+    for (const fs::path& home : homes())
+        if (below(home, folder))
+            return refuse("it is a home, or homes lie in it, and a board shows its own view of those");
+    return {};
+}
+
 SharedFolders::~SharedFolders() {
     for (const int fd : held_) ::close(fd);
 }

@@ -20,6 +20,9 @@ inline constexpr const char* kProgramFolders = "/usr/local/sbin:/usr/local/bin:/
 
 /// Would what is written here on the user's machine be out of the board's sight?
 [[nodiscard]] bool is_hidden(const std::filesystem::path& path);
+/// May a board be given this folder (a true path) as it is on the user's machine? InvalidArgument where the board has
+/// its own, or covers folders below it.
+[[nodiscard]] host::Result<void> check_shared(const std::filesystem::path& folder);
 [[nodiscard]] bool is_mount_point(const std::filesystem::path& path);
 
 /// Folders that programs on the board shall change as they are on the user's machine: held before anything is covered,

@@ -177,6 +177,18 @@ const char* death_word(int status) {
     return "";
 }
 
+/// A page of its memory could not be had (memory_file.cpp).
+bool memory_had_no_room(int status) {
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS;
+}
+std::unexpected<host::Error> no_room(const BoardRecord& record) {
+    return std::unexpected(
+        host::Error(ErrorCode::OutOfResources,
+                    fmt::format("the disk is full: no space for the board's memory{}",
+                                record.root.empty() ? "" : fmt::format(" below {}", record.root.string())),
+                    "free some space, or take another folder"));
+}
+
 /// Becomes the board's keeper: prepares, forks the board, waits for its end and cleans up after an orderly one. What a
 /// killed board left stays for `board logs` and `board down`. `keepers_pipe` is closed in the board.
 host::Result<void> keep(const BoardOptions& options, BoardRecord record, const Ready& ready, int keepers_pipe = -1) {
@@ -239,10 +251,12 @@ host::Result<void> keep(const BoardOptions& options, BoardRecord record, const R
             return host::failure(ErrorCode::Internal, "the board has {}: talpa board logs --name {}", record.death,
                                  record.name);
         }
+        if (memory_had_no_room(status)) return no_room(record);
         return host::failure(ErrorCode::Internal, "the board's process was killed by signal {}", WTERMSIG(status));
     }
     (void)clean_up(record);
     if (!saved) return saved;
+    if (answer.size() < 2 && memory_had_no_room(status)) return no_room(record);
     if (answer.size() < 2)
         return host::failure(ErrorCode::Internal, "the board's process ended before it was up (status {:#x})", status);
     return std::unexpected(unpacked(std::string_view(answer).substr(1)));

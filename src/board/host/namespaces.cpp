@@ -111,6 +111,26 @@ host::Result<void> add_to_sysfs(const fs::path& folder, std::initializer_list<co
     return {};
 }
 
+/// What tells a board's disk from a folder of the user's that has the board's name. All of a disk goes with its board.
+constexpr const char* kDiskMark = ".talpa-board";
+
+host::Result<fs::path> own_disk(const fs::path& disk) {
+    std::error_code error;
+    const auto what = fs::symlink_status(disk, error).type();
+    const bool free =
+        what == fs::file_type::not_found || (what == fs::file_type::directory && fs::is_empty(disk, error));
+    if (!free && !(what == fs::file_type::directory && fs::exists(disk / kDiskMark, error)))
+        return std::unexpected(
+            host::Error(ErrorCode::InvalidState,
+                        fmt::format("{} is there and no board made it; a board's disk is removed with "
+                                    "the board",
+                                    disk.string()),
+                        "--name another, or set TALPA_BOARD_DISK to another folder"));
+    TRY(make_folder(disk));
+    TRY(host::write_text(disk / kDiskMark, "the disk of a talpa board: it is removed by talpa board down\n"));
+    return disk;
+}
+
 }  // namespace
 
 host::Result<fs::path> disk_folder(const std::string& name, std::vector<fs::path>& made) {
@@ -120,11 +140,22 @@ host::Result<fs::path> disk_folder(const std::string& name, std::vector<fs::path
         candidates.push_back(fs::path(cache) / "talpa/boards");
     if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
         candidates.push_back(fs::path(home) / ".cache/talpa/boards");
-    candidates.push_back(fmt::format("/tmp/talpa-{}/disk", ::geteuid()));
-    for (const fs::path& candidate : candidates) {
+    candidates.emplace_back();  // the last resort is looked at, and made, only when its turn comes
+    for (fs::path& candidate : candidates) {
+        if (candidate.empty()) {
+            auto own = own_temporary_folder();
+            if (!own) {
+                remove_made(made);
+                return own;
+            }
+            candidate = *own / "disk";
+        }
         std::error_code error = make_folders(candidate, made);
         const fs::path real = fs::canonical(candidate, error);
-        if (!error && !is_hidden(real) && ::access(real.c_str(), W_OK) == 0) return real / name;
+        if (error || is_hidden(real) || ::access(real.c_str(), W_OK) != 0) continue;
+        auto disk = own_disk(real / name);
+        if (!disk) remove_made(made);
+        return disk;
     }
     remove_made(made);
     return std::unexpected(host::Error(ErrorCode::NotFound, "there is no folder on disk that the board could use",

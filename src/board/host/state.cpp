@@ -27,12 +27,38 @@ std::string name_for_root(const fs::path& root) {
     return fmt::format("root-{:08x}", link::crc32({reinterpret_cast<const std::uint8_t*>(path.data()), path.size()}));
 }
 
+fs::path temporary_folder() {
+    return fmt::format("/tmp/talpa-{}", ::geteuid());
+}
+
+namespace {
+/// Did somebody else make it, or may they write in it? What lies there cannot be believed then.
+bool is_foreign(const fs::path& folder) {
+    struct stat st{};
+    if (::lstat(folder.c_str(), &st) != 0) return false;
+    return !S_ISDIR(st.st_mode) || st.st_uid != ::geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+}
+}  // namespace
+
+host::Result<fs::path> own_temporary_folder() {
+    const fs::path folder = temporary_folder();
+    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+        return host::failure(ErrorCode::AccessFailed, "cannot create {}: {}", folder.string(), std::strerror(errno));
+    if (is_foreign(folder))
+        return std::unexpected(host::Error(
+            ErrorCode::AccessFailed, fmt::format("{} is not a folder of yours alone", folder.string()),
+            "somebody else may have made it: remove it, or set HOME, or XDG_RUNTIME_DIR and XDG_CACHE_HOME"));
+    return folder;
+}
+
 fs::path boards_folder() {
     if (const char* set = std::getenv("TALPA_BOARDS"); set != nullptr && *set != '\0') return set;
     if (::geteuid() == 0) return "/run/talpa/boards";
     if (const char* run = std::getenv("XDG_RUNTIME_DIR"); run != nullptr && *run != '\0')
         return fs::path(run) / "talpa/boards";
-    return fmt::format("/tmp/talpa-{}/boards", ::geteuid());
+    const fs::path folder = temporary_folder();
+    // Below what is no folder nothing is found.
+    return is_foreign(folder) ? fs::path("/dev/null/boards") : folder / "boards";
 }
 
 namespace {

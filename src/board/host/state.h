@@ -38,7 +38,13 @@ struct BoardRecord {
     [[nodiscard]] std::filesystem::path control_socket() const { return folder / "control"; }
 };
 
-/// $TALPA_BOARDS, else /run/talpa/boards for root, $XDG_RUNTIME_DIR/talpa/boards or /tmp/talpa-UID/boards for others.
+/// /tmp/talpa-UID, for users without a folder of their own for such things.
+[[nodiscard]] std::filesystem::path temporary_folder();
+/// The same, made if it is missing. AccessFailed where somebody else made it, or may write in it.
+[[nodiscard]] host::Result<std::filesystem::path> own_temporary_folder();
+
+/// $TALPA_BOARDS, else /run/talpa/boards for root, $XDG_RUNTIME_DIR/talpa/boards or /tmp/talpa-UID/boards for others (a
+/// place where nothing is, if that folder is somebody else's).
 [[nodiscard]] std::filesystem::path boards_folder();
 
 /// The state of one board, or nothing known of it (an empty record with its folder's path). Its lock is tried.

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -41,6 +42,10 @@ struct Cut {
     std::atomic<std::uint64_t> inode, size;
 } last_cut;
 
+std::atomic<const std::uint8_t*> last_place;
+std::atomic<int> same_place;
+constexpr int kPatience = 100;  ///< faults in a row at one address, 20 ms apart
+
 void make_whole(int signal, siginfo_t* info, void*) {
     const auto* const at = static_cast<const std::uint8_t*>(info->si_addr);
     const int before = errno;
@@ -53,6 +58,17 @@ void make_whole(int signal, siginfo_t* info, void*) {
         if (static_cast<std::uint64_t>(st.st_size) < kMemoryFileBytes) {  // not mended by another thread meanwhile
             last_cut.size = static_cast<std::uint64_t>(st.st_size);
             last_cut.inode = st.st_ino;
+            same_place = 0;
+        } else if (last_place.exchange(at) != at) {
+            same_place = 0;
+        } else if (++same_place == kPatience) {
+            // The file is whole and the page cannot be had all the same.
+            constexpr char kText[] = "talpa: the disk is full: no space for the board's memory. The board ends.\n";
+            (void)!::write(STDERR_FILENO, kText, sizeof kText - 1);
+            break;
+        } else {
+            const timespec moment{.tv_sec = 0, .tv_nsec = 20'000'000};  // somebody may free some
+            ::nanosleep(&moment, nullptr);
         }
         errno = before;
         return;

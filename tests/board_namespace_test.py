@@ -135,7 +135,12 @@ def a_programs_status_folder_and_input_are_its_own():
         equal(b.exec("sh", "-c", "exit 42").returncode, 42, "exit status")
         equal(b.exec("sh", "-c", "kill -9 $$").returncode, 137, "killed")
         missing = b.exec("no-such-program")
-        check(missing.returncode == 1 and "No such file" in missing.stderr, f"missing program: {missing}")
+        check(missing.returncode == 127 and "No such file" in missing.stderr, f"missing program: {missing}")
+        unfit = b.exec("/etc/passwd")
+        check(unfit.returncode == 126 and "Permission denied" in unfit.stderr, f"no program: {unfit}")
+        with tempfile.TemporaryDirectory(dir="/run") as folder:
+            away = b.exec("pwd", cwd=folder)
+            check(away.stdout == "/\n" and f"{folder} is not on the board" in away.stderr, f"a folder that is not there: {away}")
         equal(b.exec("cat", input="through\n").stdout, "through\n", "standard input")
         with tempfile.TemporaryDirectory() as folder:
             equal(b.exec("pwd", cwd=folder).stdout, folder + "\n", "folder")

@@ -23,7 +23,8 @@ constexpr const char* kExecFooter = R"(Examples:
 
 The program sees this machine's files, with the board's own /sys, /dev, /run, /lib/firmware and /root/.ssh; the working
 folder stays. What it writes into the system's folders and the home goes with the board; work folders in the home are
-read-only unless they are shared (board up --share DIR). Exit status: the program's own; 1 when it cannot be run.)";
+read-only unless they are shared (board up --share DIR). Exit status: the program's own; 127 when there is none of that name,
+126 when it cannot be run, 1 when the board cannot be entered.)";
 
 constexpr const char* kSshFooter = R"(Examples:
   talpa board ssh-config >> ~/.ssh/config

@@ -8,6 +8,7 @@
 #include "base/host/file.h"
 #include "base/host/terminal.h"
 #include "classifier/board_program.h"
+#include "link/host/device_tree.h"
 
 namespace talpa::cli {
 namespace {
@@ -43,6 +44,11 @@ host::Result<void> classify_on_board(const ClassifyOptions& options) {
 
     link::host::BoardPaths paths{.root = options.root, .memory = options.memory, .tty = options.tty};
     paths.remoteproc_name = options.remoteproc;
+    for (const link::MemoryRange& range : link::host::unreserved_ranges(paths))
+        host::say(fmt::format(
+            "talpa: warning: the device tree does not reserve {} ({} MiB at 0x{:08X}): what is put there may lie "
+            "over memory that Linux uses\n  `topo doctor --fix` adds the node; docs/board.md\n",
+            range.name, range.size >> 20, range.base));
     const auto access = link::host::direct_access(paths);
     link::host::RunnerClient client(*access, options.remoteproc);
     OutputFolders folders(options.output_dir, options.images.size() > 1);

@@ -17,14 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using talpa::host::Fd;
 
-constexpr std::uint64_t kPropertyLimit = 64 << 10;
-constexpr std::size_t kMaxNodes = 256;
-
-std::optional<std::vector<std::uint8_t>> property(const fs::path& path) {
-    auto bytes = host::read_file(path, kPropertyLimit);
-    if (!bytes) return std::nullopt;
-    return *std::move(bytes);
-}
+using link::host::device_tree_property;
 
 std::vector<std::string> strings(const std::optional<std::vector<std::uint8_t>>& bytes) {
     std::vector<std::string> out;
@@ -39,38 +32,17 @@ std::vector<std::string> strings(const std::optional<std::vector<std::uint8_t>>&
 }
 
 std::string first_string(const fs::path& path) {
-    const auto all = strings(property(path));
+    const auto all = strings(device_tree_property(path));
     return all.empty() ? std::string() : all.front();
-}
-
-unsigned cells(const fs::path& path, unsigned usual) {
-    const auto bytes = property(path);
-    if (!bytes || bytes->size() != 4) return usual;
-    return (*bytes)[3];
 }
 
 void look_at_tree(const fs::path& base, BoardLook& look) {
     look.model = first_string(base / "model");
-    look.compatible = strings(property(base / "compatible"));
+    look.compatible = strings(device_tree_property(base / "compatible"));
     look.bootargs = first_string(base / "chosen/bootargs");
     std::error_code ignored;
     look.power_domains = fs::exists(base / "remoteproc-cm33/power-domains", ignored);
-    const fs::path reserved = base / "reserved-memory";
-    const unsigned address_cells = cells(reserved / "#address-cells", 2),
-                   size_cells = cells(reserved / "#size-cells", 2);
-    std::size_t nodes = 0;
-    for (const auto& entry : fs::directory_iterator(reserved, ignored)) {
-        if (!entry.is_directory(ignored) || ++nodes > kMaxNodes) continue;
-        const auto reg = property(entry.path() / "reg");
-        if (!reg) continue;
-        for (const auto& [at, size] : reg_ranges(*reg, address_cells, size_cells))
-            look.reserved.push_back({.name = entry.path().filename(),
-                                     .base = at,
-                                     .size = size,
-                                     .no_map = fs::exists(entry.path() / "no-map", ignored),
-                                     .reusable = fs::exists(entry.path() / "reusable", ignored)});
-    }
-    std::ranges::sort(look.reserved, {}, &ReservedNode::base);
+    look.reserved = link::host::reserved_nodes(base);
 }
 
 /// Why the range cannot be mapped for reading and writing; empty: it can.
@@ -84,34 +56,15 @@ std::string try_map(const Fd& fd, const link::MemoryRange& range) {
 
 }  // namespace
 
-std::vector<std::pair<std::uint64_t, std::uint64_t>> reg_ranges(Bytes reg, unsigned address_cells,
-                                                                unsigned size_cells) {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
-    if (address_cells < 1 || address_cells > 2 || size_cells < 1 || size_cells > 2) return ranges;
-    const std::size_t step = 4 * (address_cells + size_cells);
-    if (reg.size() % step != 0) return ranges;
-    const auto number = [&](std::size_t at, unsigned n) {
-        std::uint64_t value = 0;
-        for (unsigned i = 0; i < 4 * n; ++i) value = value << 8 | reg[at + i];
-        return value;
-    };
-    for (std::size_t at = 0; at < reg.size(); at += step)
-        ranges.emplace_back(number(at, address_cells), number(at + 4 * address_cells, size_cells));
-    return ranges;
-}
-
 BoardLook look_at_board(const LookPaths& paths) {
     BoardLook look;
     std::error_code ignored;
-    std::vector<std::string> trees{"/sys/firmware/devicetree/base", "/proc/device-tree"};
-    if (!paths.device_tree.empty()) trees = {paths.device_tree};
-    for (const std::string& tree : trees) {
-        const fs::path base = paths.board.under(tree);
-        if (!fs::is_directory(base, ignored) || fs::is_empty(base, ignored)) continue;
-        look.tree = tree;
+    look.tree = paths.device_tree.empty() ? link::host::device_tree_of(paths.board) : paths.device_tree;
+    const fs::path base = paths.board.under(look.tree);
+    if (look.tree.empty() || !fs::is_directory(base, ignored) || fs::is_empty(base, ignored))
+        look.tree.clear();
+    else
         look_at_tree(base, look);
-        break;
-    }
 
     const auto access = link::host::direct_access(paths.board);
     look.remoteproc = access->look();

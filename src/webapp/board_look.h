@@ -7,17 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "base/core/byte_reader.h"
 #include "base/host/json.h"
 #include "link/host/board_access.h"
+#include "link/host/device_tree.h"
 
 namespace talpa::webapp {
 
-struct ReservedNode {
-    std::string name;  ///< "model@c0000000"
-    std::uint64_t base = 0, size = 0;
-    bool no_map = false, reusable = false;
-};
+using link::host::ReservedNode;
 
 struct BoardLook {
     std::string tree;  ///< "/sys/firmware/devicetree/base", "/proc/device-tree"; empty: none can be read
@@ -51,9 +47,5 @@ struct LookPaths {
 
 [[nodiscard]] host::Json remoteproc_json(const link::host::RemoteprocLook& look);
 [[nodiscard]] link::host::RemoteprocLook remoteproc_of(const host::Json& json);
-
-/// The ranges of one `reg` property with the cells of its parent; empty when the length does not fit.
-[[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint64_t>> reg_ranges(Bytes reg, unsigned address_cells,
-                                                                              unsigned size_cells);
 
 }  // namespace talpa::webapp

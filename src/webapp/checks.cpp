@@ -50,10 +50,7 @@ Check range_check(const BoardLook& look, std::string id, const link::MemoryRange
         check.fix = "In a container: bind /sys (-v /sys:/sys).";
         return check;
     }
-    const ReservedNode* best = nullptr;
-    for (const ReservedNode& other : look.reserved)
-        if (other.base <= range.base && other.base + other.size >= std::uint64_t{range.base} + range.size)
-            if (best == nullptr || (other.no_map && !best->no_map)) best = &other;
+    const ReservedNode* const best = link::host::covering_node(look.reserved, range);
     if (best == nullptr) {
         std::vector<std::string> there;
         for (const ReservedNode& other : look.reserved) there.push_back(other.name);

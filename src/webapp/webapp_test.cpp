@@ -242,14 +242,6 @@ TEST_F(Tree, EachThingThatIsMissingIsTold) {
     EXPECT_THAT(checks().at("remoteproc").found, HasSubstr("other"));
 }
 
-TEST(RegRanges, CellsOfTheParentCount) {
-    const std::vector<std::uint8_t> two{0, 0, 0, 1, 0xA8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10, 0};
-    EXPECT_THAT(reg_ranges(two, 2, 2), ElementsAre(std::pair<std::uint64_t, std::uint64_t>(0x1A8000000, 0x1000)));
-    EXPECT_EQ(reg_ranges(two, 1, 1).size(), 2u);
-    EXPECT_TRUE(reg_ranges(two, 2, 1).empty()) << "16 bytes are no multiple of 12";
-    EXPECT_TRUE(reg_ranges(two, 0, 9).empty());
-}
-
 TEST(OpenApi, EveryProblemCodeIsDocumented) {
     const std::string text(embedded("openapi.json"));
     for (const std::string_view code : problem_codes()) {

@@ -15,6 +15,7 @@
 
 #include <optional>
 
+#include "base/host/terminal.h"
 #include "board/host/child_error.h"
 #include "board/host/covers.h"
 #include "board/host/forward.h"
@@ -105,7 +106,11 @@ host::Result<int> run_inside(const BoardRecord& record, const std::vector<std::s
     if (child == 0) {
         ::close(report[0]);
         if (terminal) terminal->adopt();
-        if (!has_folder || ::chdir(folder) != 0) (void)!::chdir("/");
+        if (!has_folder || ::chdir(folder) != 0) {
+            host::say(fmt::format("talpa: note: {} is not on the board: the program runs in /\n",
+                                  has_folder ? folder : "this folder"));
+            (void)!::chdir("/");
+        }
         ::setenv("PATH", path_with_defaults().c_str(), 1);
         ::setenv("TALPA_BOARD", record.name.c_str(), 1);
         for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
@@ -126,10 +131,9 @@ host::Result<int> run_inside(const BoardRecord& record, const std::vector<std::s
     }
     ::close(report[0]);
     const int status = status_of(child);
-    if (n == sizeof error)
-        return host::failure(error == ENOENT ? ErrorCode::NotFound : ErrorCode::AccessFailed, "cannot run {}: {}",
-                             command[0], std::strerror(error));
-    return status;
+    if (n != sizeof error) return status;
+    host::say(fmt::format("talpa: cannot run {} on the board: {}\n", command[0], std::strerror(error)));
+    return error == ENOENT ? 127 : 126;  // as shells, env and ssh have it
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <random>
 
+#include "link/host/device_tree.h"
 #include "link/host/runner_client.h"
 
 namespace talpa::link::host {
@@ -206,6 +207,26 @@ TEST_F(Folder, MemoryIsWrittenInSixteensAndReadBack) {
     EXPECT_FALSE(memory.write(kModelRegion.end() - 16, Bytes(bytes).first(17)));
     EXPECT_FALSE(memory.write(0xA8000000, Bytes(bytes).first(16))) << "the NPU's scratch is none of ours";
     EXPECT_TRUE(memory.write(kBigPrograms.end() - 16, Bytes(bytes).first(16)));
+}
+
+TEST(RegRanges, CellsOfTheParentCount) {
+    const std::vector<std::uint8_t> two{0, 0, 0, 1, 0xA8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10, 0};
+    EXPECT_THAT(reg_ranges(two, 2, 2), ElementsAre(std::pair<std::uint64_t, std::uint64_t>(0x1A8000000, 0x1000)));
+    EXPECT_EQ(reg_ranges(two, 1, 1).size(), 2u);
+    EXPECT_TRUE(reg_ranges(two, 2, 1).empty()) << "16 bytes are no multiple of 12";
+    EXPECT_TRUE(reg_ranges(two, 0, 9).empty());
+}
+
+TEST_F(Folder, RangesThatNoNodeReservesAreNamed) {
+    const BoardPaths paths{.root = root_};
+    EXPECT_TRUE(unreserved_ranges(paths).empty()) << "nothing is known without a tree";
+    using namespace std::string_literals;
+    const std::string reserved = "sys/firmware/devicetree/base/reserved-memory/";
+    put(reserved + "model@c0000000/reg", "\0\0\0\0\xC0\0\0\0\0\0\0\0\0\x40\0\0"s);
+    put(reserved + "ethosu_region@A8000000/reg", "\0\0\0\0\xA8\0\0\0\0\0\0\0\x07\0\0\0"s);
+    const auto missing = unreserved_ranges(paths);
+    ASSERT_EQ(missing.size(), 1u) << "the NPU's is 16 MiB too short";
+    EXPECT_EQ(missing[0].base, 0xA8000000u);
 }
 
 }  // namespace

@@ -28,15 +28,17 @@ constexpr u16 kWfi = 0xBF30;
 constexpr u16 kWfe = 0xBF20;
 
 TEST(Faults, UnmappedDataIsAPreciseBusFaultWithItsAddress) {
-    Board board;
-    board.set_reg(kShcsr, kEnableFaults);
-    board.core().r[1] = 0x20100004;
-    board.run({kAdd, kStr, kLoop}, 3);
-    EXPECT_EQ(board.cpu.pc(), Board::handler(kBusFault));
-    EXPECT_EQ(board.scs().cfsr, Scs::kPreciserr | Scs::kBfarvalid);
-    EXPECT_EQ(board.scs().bfar, 0x20100004U);
-    EXPECT_EQ(board.word(kStack - 0x20 + 24), kStart + 2) << "the return address is the store itself";
-    EXPECT_EQ(board.core().r[kLr], 0xFFFFFFF9U);
+    for (const u16 access : {kStr, kLdr}) {
+        Board board;
+        board.set_reg(kShcsr, kEnableFaults);
+        board.core().r[1] = 0x20100004;
+        board.run({kAdd, access, kLoop}, 3);
+        EXPECT_EQ(board.cpu.pc(), Board::handler(kBusFault)) << access;
+        EXPECT_EQ(board.scs().cfsr, Scs::kPreciserr | Scs::kBfarvalid);
+        EXPECT_EQ(board.scs().bfar, 0x20100004U);
+        EXPECT_EQ(board.word(kStack - 0x20 + 24), kStart + 2) << "the return address is the access itself";
+        EXPECT_EQ(board.core().r[kLr], 0xFFFFFFF9U);
+    }
 }
 
 // The spec's pitfall 5 and section 1.7: the default map makes A0000000 Device memory, where unaligned accesses fault.

@@ -63,6 +63,8 @@ endif()
 set(TALPA_UNITY ${unity} CACHE STRING "sources of a folder compiled at a time; 0: each by itself")
 # Names of an enumeration stand in the open there, among them those of types: Target, File.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/topo/cli/command_table.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+# Boost.Beast takes as long as the sources beside it together; whoever edits one of those need not wait for it.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/webapp/http/server.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 function(talpa_hot target)
   if(NOT TALPA_FIRMWARE)
@@ -100,7 +102,11 @@ endfunction()
 
 function(talpa_unite target)
   if(TALPA_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${TALPA_UNITY})
+    set(batch ${TALPA_UNITY})
+    if(target STREQUAL talpa_cli AND batch GREATER 3)
+      set(batch 3)  # CLI11 in every one: six would take longer to compile again than one wants to wait after an edit
+    endif()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
     # To GCC all but the united source are headers, in which types hold nothing of an unnamed namespace.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()

@@ -69,6 +69,7 @@ end_page() {
     [ -f "$out/pids" ] || return 0
     local pid tries
     for pid in $(cat "$out/pids"); do
+        grep -qs talpa-webapp "/proc/$pid/cmdline" || continue  # the number may be another program's by now
         kill "$pid" 2>/dev/null || continue
         for ((tries = 0; tries < 50; ++tries)); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
     done

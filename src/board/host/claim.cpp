@@ -15,6 +15,26 @@ namespace talpa::board {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// Whoever only looks (look_up) has the lock for a moment: that is no board.
+bool take_lock(int fd) {
+    for (int attempt = 0; attempt < 20; ++attempt) {
+        if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+        if (errno != EWOULDBLOCK && errno != EINTR) return false;
+        ::usleep(2000);
+    }
+    return false;
+}
+
+/// One that was cleaned up meanwhile is no longer there by its name, and locks nothing.
+bool is_still_there(int fd, const fs::path& file) {
+    struct stat ours{}, there{};
+    return ::fstat(fd, &ours) == 0 && ::stat(file.c_str(), &there) == 0 && ours.st_ino == there.st_ino;
+}
+
+}  // namespace
+
 host::Result<Claim> claim(const BoardOptions& options) {
     TRY(check_board_name(options.name));
     if (const fs::path boards = boards_folder();
@@ -36,7 +56,7 @@ host::Result<Claim> claim(const BoardOptions& options) {
         if (claim.lock < 0)
             return host::failure(ErrorCode::AccessFailed, "cannot open {}: {}", claim.record.lock_file().string(),
                                  std::strerror(errno));
-        if (::flock(claim.lock, LOCK_EX | LOCK_NB) != 0) {
+        if (!take_lock(claim.lock)) {
             ::close(claim.lock);
             return std::unexpected(
                 host::Error(ErrorCode::InvalidState,
@@ -45,11 +65,20 @@ host::Result<Claim> claim(const BoardOptions& options) {
                                 : fmt::format("the board '{}' is up already (pid {})", options.name, claim.record.pid),
                             fmt::format("talpa board down --name {}", options.name)));
         }
+        if (!is_still_there(claim.lock, claim.record.lock_file())) {
+            ::close(claim.lock);
+            claim.lock = -1;
+            continue;
+        }
         if (!fs::exists(claim.record.record_file())) break;
         // The remains of one that was killed. Cleaning removes the folder, lock and all, so take a fresh one.
         TRY(clean_up(claim.record));
         ::close(claim.lock);
+        claim.lock = -1;
     }
+    if (claim.lock < 0)
+        return host::failure(ErrorCode::InvalidState, "the board '{}' comes and goes: others bring it up and down",
+                             options.name);
     claim.record.root = options.root;
     return claim;
 }
@@ -57,7 +86,7 @@ host::Result<Claim> claim(const BoardOptions& options) {
 namespace {
 host::Result<fs::path> make_root(const fs::path& given, unsigned remoteprocs, std::vector<fs::path>& made) {
     std::error_code error = make_folders(given, made);
-    const fs::path root = fs::canonical(given, error);
+    const fs::path root = error ? fs::path() : fs::canonical(given, error);
     if (error) return host::failure(ErrorCode::AccessFailed, "cannot use {}: {}", given.string(), error.message());
     if (root == "/")
         return host::failure(ErrorCode::InvalidArgument, "--root / would put a board over this machine's own /sys");
@@ -77,7 +106,7 @@ host::Result<fs::path> make_root(const fs::path& given, unsigned remoteprocs, st
         if (what != fs::file_type::not_found && !is_memory)
             return host::failure(ErrorCode::InvalidState, "{} is something else than a board's memory", mem.string());
     }
-    (void)!::symlink("../sys/firmware/devicetree/base", (root / "proc/device-tree").c_str());
+    (void)!::symlink(kDeviceTreeLink, (root / "proc/device-tree").c_str());
     return root;
 }
 }  // namespace

@@ -233,12 +233,17 @@ host::Result<void> keep(const BoardOptions& options, BoardRecord record, const R
     std::string answer = read_all(pipe[0], 1);
     if (answer == "+") {
         record.up = true;
-        (void)save(record);
+        if (const auto known = save(record); !known) {
+            ::kill(board, SIGTERM);
+            answer = "-" + packed(known.error());
+        }
+    } else {
+        answer += read_all(pipe[0], SIZE_MAX);
+    }
+    if (answer == "+") {
         forward_ending_signals(board);
         hold_ending_signals(false);
         ready(record);
-    } else {
-        answer += read_all(pipe[0], SIZE_MAX);
     }
     int status = 0;
     while (::waitpid(board, &status, 0) < 0 && errno == EINTR) {
@@ -252,6 +257,8 @@ host::Result<void> keep(const BoardOptions& options, BoardRecord record, const R
                                  record.name);
         }
         if (memory_had_no_room(status)) return no_room(record);
+        if (WIFEXITED(status))
+            return host::failure(ErrorCode::Internal, "the board's process ended (status {})", WEXITSTATUS(status));
         return host::failure(ErrorCode::Internal, "the board's process was killed by signal {}", WTERMSIG(status));
     }
     (void)clean_up(record);

@@ -104,6 +104,8 @@ BoardRecord look_up(const std::string& name) {
     if (const auto text = host::read_text(record.record_file(), 1 << 20)) {
         const host::Json json = host::Json::parse(*text, nullptr, false);
         if (json.is_object()) {
+            // It may have been claimed, and its record written, between the two looks.
+            if (!record.alive) record.alive = locked(record.lock_file());
             record.root = json.value("root", std::string());
             record.disk = json.value("disk", std::string());
             record.pid = json.value("pid", 0);
@@ -165,8 +167,10 @@ std::error_code make_folders(const fs::path& folder, std::vector<fs::path>& made
     for (fs::path at = folder; !at.empty() && !fs::exists(fs::symlink_status(at, error)); at = at.parent_path())
         missing.push_back(at);
     error.clear();
-    for (auto at = missing.rbegin(); at != missing.rend(); ++at)
+    for (auto at = missing.rbegin(); at != missing.rend(); ++at) {
         if (fs::create_directory(*at, error)) made.push_back(*at);
+        if (error) return error;
+    }
     if (!error && !fs::is_directory(folder, error) && !error) error = std::make_error_code(std::errc::not_a_directory);
     return error;
 }
@@ -183,7 +187,8 @@ host::Result<void> clean_up(const BoardRecord& record) {
             const std::string name = entry.path().filename();
             if (is_board_device(name)) fs::remove(entry.path(), error);
         }
-        ::unlink((record.root / "proc/device-tree").c_str());
+        const fs::path tree = record.root / "proc/device-tree";
+        if (fs::read_symlink(tree, error) == kDeviceTreeLink) ::unlink(tree.c_str());
     }
     if (!record.disk.empty()) {
         for (const auto& hierarchy : fs::directory_iterator("/sys/fs/cgroup", error))

@@ -38,6 +38,9 @@ struct BoardRecord {
     [[nodiscard]] std::filesystem::path control_socket() const { return folder / "control"; }
 };
 
+/// What proc/device-tree below a --root folder leads to.
+inline constexpr const char* kDeviceTreeLink = "../sys/firmware/devicetree/base";
+
 /// /tmp/talpa-UID, for users without a folder of their own for such things.
 [[nodiscard]] std::filesystem::path temporary_folder();
 /// The same, made if it is missing. AccessFailed where somebody else made it, or may write in it.

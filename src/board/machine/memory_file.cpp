@@ -42,8 +42,9 @@ struct Cut {
     std::atomic<std::uint64_t> inode, size;
 } last_cut;
 
-std::atomic<const std::uint8_t*> last_place;
-std::atomic<int> same_place;
+// Of each thread: two that wait at different places must not begin each other's count anew.
+thread_local const std::uint8_t* last_place = nullptr;
+thread_local int same_place = 0;
 constexpr int kPatience = 100;  ///< faults in a row at one address, 20 ms apart
 
 void make_whole(int signal, siginfo_t* info, void*) {
@@ -59,7 +60,8 @@ void make_whole(int signal, siginfo_t* info, void*) {
             last_cut.size = static_cast<std::uint64_t>(st.st_size);
             last_cut.inode = st.st_ino;
             same_place = 0;
-        } else if (last_place.exchange(at) != at) {
+        } else if (last_place != at) {
+            last_place = at;
             same_place = 0;
         } else if (++same_place == kPatience) {
             // The file is whole and the page cannot be had all the same.

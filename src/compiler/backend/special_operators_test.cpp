@@ -240,5 +240,20 @@ TEST(SpecialOperators, ANetworkThatChangesNothingIsTakenForOneThatRan) {
     EXPECT_FALSE(r.got.empty());
 }
 
+// The first row of a cumulative sum is its input's first row: what an output is watched by may be all in it.
+TEST(SpecialOperators, CumulativeSumsBeginAsTheirInput) {
+    for (const std::int64_t rows : {4, 64}) {
+        Graph g;
+        const ValueId x = g.add_value(map("x", {1, rows, 2048}, DType::Int8, 0.02, 3));
+        g.inputs = {x};
+        const ValueId once =
+            g.add_node(Op::CumSum, {x}, ReduceAttr{{1}, true}, map("once", {1, rows, 2048}, DType::Int8, 0.02, 3));
+        g.outputs = {
+            g.add_node(Op::CumSum, {once}, ReduceAttr{{1}, true}, map("twice", {1, rows, 2048}, DType::Int8, 0.02, 3))};
+        const Ran r = run(g, static_cast<std::uint32_t>(rows));
+        EXPECT_EQ(r.got, r.wanted) << rows;
+    }
+}
+
 }  // namespace
 }  // namespace talpa::compiler

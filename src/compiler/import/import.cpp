@@ -50,9 +50,10 @@ Result<Graph> read(talpa::Bytes file, const std::filesystem::path& folder, const
         return from_weights(read_state_dict(file), options);
     const bool is_tflite = starts_with(file, "TFL3", 4);
     if (!is_tflite && is_safetensors(file)) return from_weights(read_safetensors(file), options);
-    TRY(no_weights_options(options));
-    if (is_tflite) return tflite::read(file, options);
-    if (onnx::looks_like(file)) return onnx::read(file, folder, options);
+    if (is_tflite || onnx::looks_like(file)) {
+        TRY(no_weights_options(options));
+        return is_tflite ? tflite::read(file, options) : onnx::read(file, folder, options);
+    }
     if (starts_with(file, "ustar", 257))
         return std::unexpected(host::Error(ErrorCode::NotSupported, "a file of PyTorch before 0.1.10",
                                            "Load and save it again with a current PyTorch."));

@@ -1,6 +1,5 @@
 // Which tensors take over the memory of what they are made of: an elementwise operation reads each element before it
 // writes the same one, so where nobody else looks at its operand any more, the result can lie where that was.
-// (ethos-u65, section 10.3)
 #pragma once
 
 #include <vector>

@@ -18,11 +18,31 @@ using npu::OpKind;
 
 const char* hazard_name(Hazard::Kind kind) {
     static constexpr const char* kNames[] = {"missing KERNEL_WAIT", "missing DMA_WAIT", "BLOCKDEP too large",
-                                             "read before write",   "register not set", "illegal operation"};
+                                             "read before write",   "register not set", "illegal operation",
+                                             "overlaps itself"};
     return kNames[static_cast<std::size_t>(kind)];
 }
 
 namespace {
+
+// Is each element written where the same one was read?
+bool same_elements(const npu::FeatureMap& in, const npu::FeatureMap& out) {
+    const auto tiled = [](const npu::FeatureMap& m) { return m.width0 < m.width || m.height0 < m.height; };
+    const bool at_one_place = tiled(in) || tiled(out) ? in.base == out.base && in.width0 == out.width0 &&
+                                                            in.height0 == out.height0 && in.height1 == out.height1
+                                                      : in.base[0] == out.base[0];
+    return at_one_place && in.layout == out.layout && in.type.bytes == out.type.bytes && in.height == out.height &&
+           in.width == out.width && in.depth == out.depth && (in.height == 1 || in.stride_y == out.stride_y) &&
+           (in.layout == npu::Layout::Nhcwb16 || in.width == 1 || in.stride_x == out.stride_x) &&
+           (in.layout == npu::Layout::Nhwc || in.depth <= 16 || in.stride_c == out.stride_c);
+}
+
+// Does each element depend on the one at the same place only? A pool of one position does, and is how maps are
+// rescaled.
+bool is_element_by_element(const Operation& op) {
+    const bool pools = op.kind == OpKind::MaxPool || op.kind == OpKind::AvgPool;
+    return npu::is_elementwise(op.kind) || (pools && op.kernel.height == 1 && op.kernel.width == 1);
+}
 
 // An operation that may still be running.
 struct InFlight {
@@ -137,6 +157,7 @@ class Checker {
         InFlight now{op, footprint(op, hardware_)};
         for (const InFlight& dma : dmas_.running()) compare(now, dma, Hazard::Kind::MissingDmaWait, "DMA_WAIT");
         if (!kernels_.running().empty()) check_block_dependency(op, kernels_.running().back().op);
+        check_own_overlap(now);
         check_reads(now);
         note_writes(now);
         kernels_.issue(std::move(now));
@@ -150,6 +171,26 @@ class Checker {
                             "input: at most {} is safe",
                             op.offset_bytes, npu::op_kind_name(op.kind), op.blockdep, npu::op_kind_name(previous.kind),
                             previous.offset_bytes, allowed)});
+    }
+
+    // Blocks are written while later ones are still to be read.
+    void check_own_overlap(const InFlight& now) {
+        for (const Touch& read : now.touches) {
+            const bool second = read.access.operand == npu::Operand::Ifm2;
+            if (read.access.is_write || (!second && read.access.operand != npu::Operand::Ifm)) continue;
+            if (is_element_by_element(now.op) && same_elements(second ? now.op.ifm2 : now.op.ifm, now.op.ofm)) continue;
+            for (const Touch& written : now.touches) {
+                if (written.access.operand != npu::Operand::Ofm) continue;
+                const auto common = common_bytes(read, written, effort_);
+                if (!common) continue;
+                report({Hazard::Kind::OverlapsItself, now.op.offset_bytes,
+                        fmt::format("command stream offset {}: {} writes its OFM over its own {} at {}, otherwise than "
+                                    "element on element",
+                                    now.op.offset_bytes, npu::op_kind_name(now.op.kind),
+                                    npu::operand_name(read.access.operand), place(read.space, *common))});
+                return;
+            }
+        }
     }
 
     void check_reads(const InFlight& now) {

@@ -26,6 +26,7 @@ struct Hazard {
         ReadBeforeWrite,    ///< bytes that neither the host nor an earlier operation wrote
         UnsetRegister,      ///< an operation uses a register that the stream has not written
         IllegalOperation,   ///< see npu/validate.h
+        OverlapsItself,     ///< an operation writes over what it reads, otherwise than element on element
     };
     Kind kind = Kind::IllegalOperation;
     std::uint32_t offset_bytes = 0;  ///< of the operation that goes wrong

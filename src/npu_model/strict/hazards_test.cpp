@@ -390,6 +390,31 @@ TEST(Hazards, ALayoutThatDoesNotFitItsBlockIsIllegal) {
     EXPECT_EQ(hazards[0].kind, Hazard::Kind::IllegalOperation);
 }
 
+// A result may lie where an operand is, element on element, and nowhere else over what the operation reads.
+TEST(Hazards, AResultOverItsOwnOperandMustLieElementOnElement) {
+    const auto found = [](OpKind kind, std::uint64_t at, std::int64_t more_stride) {
+        testing::SmallProgram program;
+        program.operations = {testing::simple_operation(kind)};
+        Operation& op = program.operations[0];
+        if (kind == OpKind::MaxPool) {
+            op.kernel.height = op.kernel.width = 2;
+            op.ofm = testing::dense_map(3, 3, 8, testing::kInt8);
+        }
+        op.ofm.base[0] = at;
+        op.ofm.stride_y += more_stride;
+        const npu::Job job = program.job();
+        bool overlaps = false;
+        for (const Hazard& h : find_hazards(job.stream).value()) overlaps |= h.kind == Hazard::Kind::OverlapsItself;
+        return overlaps;
+    };
+    EXPECT_FALSE(found(OpKind::Add, 2048, 0));
+    EXPECT_FALSE(found(OpKind::Add, 0, 0)) << "in the place of the first operand";
+    EXPECT_FALSE(found(OpKind::Add, 1024, 0)) << "of the second";
+    EXPECT_TRUE(found(OpKind::Add, 32, 0)) << "a row further";
+    EXPECT_TRUE(found(OpKind::Add, 0, 32)) << "rows further apart";
+    EXPECT_TRUE(found(OpKind::MaxPool, 0, 0)) << "whose windows are read again";
+}
+
 // On a U55 the second DMA waits for the first by itself; on a U65 both are under way.
 TEST(Hazards, TheU65HasTwoDmasOutstandingAndTheU55One) {
     const auto cmd0 = [](auto code, unsigned parameter) { return static_cast<std::uint32_t>(code) | parameter << 16; };

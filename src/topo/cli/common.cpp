@@ -60,11 +60,10 @@ TargetHealth look_at_target(const Destination& destination, const HealthOptions&
     auto up = board_is_up(destination.host);
     if (up) up = bring_up_board(destination);  // it is up: only how it is reached is written down
     if (up) return check_target(destination, options);
-    return {
-        .destination = destination,
-        .connectivity = {"Connectivity", Status::Error, up.error().message, Fix{"Bring the board up", up.error().hint}},
-        .dependencies = {},
-        .driver = {std::string(kDriverCheck), Status::Info, "not asked", {}}};
+    return {.destination = destination,
+            .connectivity = {"Connectivity", Status::Error, up.error().message, Fix{kBringUp, up.error().hint}},
+            .dependencies = {},
+            .driver = {std::string(kDriverCheck), Status::Info, "not asked", {}}};
 }
 
 std::expected<Destination, Failure> needed_target(const Invocation& invocation) {

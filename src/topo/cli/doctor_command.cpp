@@ -48,7 +48,8 @@ class Doctor {
             const std::string& value = health.connectivity.value;
             say(health.connectivity, "target");
             bool tried = false;
-            if (destination_.board && agreed("Bring the board up?")) {
+            const auto& fix = health.connectivity.fix;
+            if (fix && fix->description == kBringUp && agreed("Bring the board up?")) {
                 TRY(bring_up_board(destination_));
                 done_.push_back("brought the board up");
                 tried = true;

@@ -8,6 +8,8 @@ namespace talpa::topo {
 
 /// The target as it was given; nothing is brought up.
 [[nodiscard]] std::expected<std::optional<Destination>, Failure> given_target(const Invocation& invocation);
+/// What mends the connection to a virtual board that is not up, as look_at_target says it.
+inline constexpr const char* kBringUp = "Bring the board up";
 /// As check_target(); a board that is not up is a finding of its connectivity.
 [[nodiscard]] TargetHealth look_at_target(const Destination& destination, const HealthOptions& options);
 

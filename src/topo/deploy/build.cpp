@@ -95,9 +95,24 @@ host::Result<void> build_one(const Project& project, const Service& service, con
     return {};
 }
 
+// Does its Dockerfile name the other's image, or are both the same image? That the name occurs in it for another reason
+// costs no more than time.
+bool may_need(const Project& project, const Service& service, const Service& other) {
+    const std::string image = project.image_of(other);
+    if (project.image_of(service) == image) return true;
+    const Build& build = *service.build;
+    std::string text = build.dockerfile_inline;
+    if (text.empty()) {
+        const auto file = std::filesystem::path(project.folder) / build.context / build.dockerfile;
+        if (auto read = host::read_text(file, 1 << 20)) text = *std::move(read);
+    }
+    return text.find(image) != std::string::npos;
+}
+
 // Services whose builds need none of each other, behind those that they need. A builder to which contexts are lent
 // under temporary names has one at a time.
-std::vector<std::vector<const Service*>> in_levels(const std::vector<const Service*>& order, const Builder& builder) {
+std::vector<std::vector<const Service*>> in_levels(const Project& project, const std::vector<const Service*>& order,
+                                                   const Builder& builder) {
     std::vector<std::vector<const Service*>> levels;
     std::map<std::string, std::size_t> level_of;
     for (const Service* service : order) {
@@ -106,6 +121,10 @@ std::vector<std::vector<const Service*>> in_levels(const std::vector<const Servi
             if (source.starts_with("service:"))
                 if (const auto other = level_of.find(source.substr(8)); other != level_of.end())
                     level = std::max(level, other->second + 1);
+        for (const Service* before : order) {
+            if (before == service) break;
+            if (may_need(project, *service, *before)) level = std::max(level, level_of[before->name] + 1);
+        }
         level_of[service->name] = level;
         if (levels.size() <= level) levels.resize(level + 1);
         levels[level].push_back(service);
@@ -303,7 +322,7 @@ host::Result<std::map<std::string, Image>> make_images(const Project& project, c
     if (!order.empty()) {
         if (logging().format == Format::Plain) header("Build images");
         TRY_ASSIGN(const Builder builder, find_builder(host));
-        for (const std::vector<const Service*>& level : in_levels(order, builder))
+        for (const std::vector<const Service*>& level : in_levels(project, order, builder))
             TRY(build_level(project, level, host, builder, platforms));
     }
     bool pulled = false;

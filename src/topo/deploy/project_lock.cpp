@@ -37,7 +37,8 @@ std::string script(const std::string& project, const std::string& who) {
     return fmt::format(
         "d=\"${{XDG_STATE_HOME:-$HOME/.local/state}}/topo/locks\"; f=\"$d/\"{0}\n"
         "command -v flock >/dev/null 2>&1 || {{ echo none flock is not installed; exit 0; }}\n"
-        "umask 077; mkdir -p \"$d\" 2>/dev/null && : 2>/dev/null >> \"$f\" || {{ echo none \"$f\" cannot be written; "
+        "umask 077; mkdir -p \"$d\" 2>/dev/null && true 2>/dev/null >> \"$f\" || {{ echo none \"$f\" cannot be "
+        "written; "
         "exit 0; }}\n"
         "exec 9>> \"$f\"\n"
         "if ! flock -n 9; then\n"
@@ -99,8 +100,8 @@ host::Result<ProjectLock> ProjectLock::take(const Target& target, const std::str
             return ProjectLock(nullptr);
         }
         const bool held = answer.starts_with("held");
-        const bool again =
-            !session && !target.is_local() && refused_for_now(failed.status, failed.err) && ++refused < 6;
+        const bool again = !session && !target.is_local() && refused_for_now(failed.status, failed.err) &&
+                           ++refused < 15 && !stop.stop_requested();
         if (!held && !again) {
             if (!session && !target.is_local() && (failed.status == 255 || failed.timed_out))
                 return std::unexpected(ssh_error(target.destination(), failed.err, failed.status, failed.timed_out));

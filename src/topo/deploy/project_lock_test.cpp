@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -21,6 +22,7 @@ using testing::HasSubstr;
 class ProjectLockTest : public testing::Test {
   protected:
     void SetUp() override {
+        ::signal(SIGPIPE, SIG_IGN);  // as topo itself does
         ::mkdtemp(folder_.data());
         ::setenv("XDG_STATE_HOME", folder_.c_str(), 1);
     }
@@ -65,6 +67,7 @@ TEST_F(ProjectLockTest, ItIsFreeWhenItsHolderDies) {
         ::pause();
         ::_exit(0);
     }
+    ::close(told[1]);
     char ok = 0;
     ASSERT_EQ(::read(told[0], &ok, 1), 1);
     EXPECT_EQ(ok, 'y');
@@ -72,7 +75,7 @@ TEST_F(ProjectLockTest, ItIsFreeWhenItsHolderDies) {
     ::kill(child, SIGKILL);
     EXPECT_TRUE(ProjectLock::take(here_, "p1", "stop"));
     ::close(told[0]);
-    ::close(told[1]);
+    ::waitpid(child, nullptr, 0);
 }
 
 // Of a connection that was cut the target may not hear for hours: its session stays, and is known by its silence.
@@ -94,6 +97,12 @@ TEST_F(ProjectLockTest, WhereNoFileCanBeWrittenNothingIsLocked) {
     const auto first = ProjectLock::take(here_, "p1", "deploy");
     EXPECT_TRUE(first && first->still_held());
     EXPECT_TRUE(try_to_take());
+}
+
+TEST_F(ProjectLockTest, AFileThatCannotBeWrittenIsSaidAndNothingIsLocked) {
+    std::filesystem::create_directories(file());  // a folder of the lock's name
+    const auto first = ProjectLock::take(here_, "p1", "deploy");
+    EXPECT_TRUE(first && first->still_held());
 }
 
 }  // namespace

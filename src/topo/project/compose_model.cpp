@@ -123,6 +123,8 @@ class ModelReader {
     Checked<void> form(std::string_view key, const Node& node, const Place& place) const {
         const auto one = [&](const Node& value) -> Checked<void> {
             if (!value.is_scalar()) return {};
+            // `runtime: ${RUNTIME:-}`: not given, as with Compose.
+            if (value.value.empty() && (key == "runtime" || key == "network_mode" || key == "pull_policy")) return {};
             const auto should = wrong_form(key, value.value);
             if (!should) return {};
             return place.bad(value, fmt::format("\"{}\" is not {}", value.value, *should));

@@ -66,7 +66,8 @@ host::Result<std::unique_ptr<Companion>> Companion::start(const Command& command
         parts->line = failed.out.substr(0, line_end);
         return std::unique_ptr<Companion>(new Companion(std::move(parts)));
     }
-    failed.status = failed.timed_out ? parts->child.stop() : parts->child.wait();
+    const auto status = failed.timed_out ? std::nullopt : parts->child.wait_for(Milliseconds(3000));
+    failed.status = status ? *status : parts->child.stop();
     return std::unique_ptr<Companion>();
 }
 

@@ -55,7 +55,7 @@ std::string printable(std::string_view text, LineEnds line_ends) {
     for (std::size_t i = 0; i < text.size();) {
         if (line_ends == LineEnds::Replace && (text[i] == '\n' || text.substr(i, 2) == "\r\n")) {
             while (i < text.size() && (text[i] == '\n' || text[i] == '\r')) ++i;
-            if (i < text.size()) out += "; ";
+            if (i < text.size() && !out.empty()) out += "; ";
             continue;
         }
         std::uint32_t code = 0;

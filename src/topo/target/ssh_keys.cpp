@@ -70,7 +70,8 @@ host::Result<void> generate(const Destination& destination, const std::string& u
     if (json) command.argv.insert(command.argv.end(), {"-q", "-N", ""});
     TRY_ASSIGN(const Outcome outcome, json ? capture(command) : pass_through(command));
     if (outcome.status != 0)
-        return host::failure(ErrorCode::AccessFailed, "ssh-keygen failed with exit status {}", outcome.status);
+        return host::failure(ErrorCode::AccessFailed, "ssh-keygen failed with exit status {}{}", outcome.status,
+                             json ? ": " + printable(trimmed(outcome.err), LineEnds::Replace) : "");
     return {};
 }
 

@@ -93,6 +93,12 @@ Result<void> import_arange(Call& call, Op) {
     if (call.has("dtype")) {
         TRY_ASSIGN(whole, wants_integers(call));
     }
+    constexpr double kExact = 9007199254740992;  // 2^53
+    const bool all_whole = start.whole && end.whole && step.whole;
+    if (whole && !all_whole) return failure(ErrorCode::NotSupported, "whole numbers of a row in steps that are not");
+    if (whole && !(std::abs(start.value) <= kExact && std::abs(end.value) <= kExact && std::abs(step.value) <= kExact))
+        return failure(ErrorCode::InvalidProgram, "numbers from {} to {} in steps of {}", start.value, end.value,
+                       step.value);
     const double count = std::ceil((end.value - start.value) / step.value);
     if (!(count >= 0 && count <= static_cast<double>(kFoldLimit)))
         return failure(ErrorCode::InvalidProgram, "numbers from {} to {} in steps of {}", start.value, end.value,

@@ -336,8 +336,10 @@ host::Result<BoardRecord> bring_up(const BoardOptions& options) {
         hold_ending_signals(false);  // ends us, as a shell expects of it
         TRY(gone);
     }
-    hold_ending_signals(false);
+    // It is up, and whoever called only has to say so: a signal that comes now stays held until the process has ended,
+    // so that one that ends by a signal has left no board.
     if (answer == "+") return look_up(options.name);
+    hold_ending_signals(false);
     if (answer.empty())
         return host::failure(ErrorCode::Internal, "the board's process ended before it was up; see {}",
                              keeper.record.log_file().string());

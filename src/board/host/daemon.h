@@ -11,7 +11,8 @@
 namespace talpa::board {
 
 /// Starts a board in a process of its own and waits until it is up. Call it before any thread exists. InvalidState when
-/// a board of that name is up; what a dead one of that name left is cleaned up first.
+/// a board of that name is up; what a dead one of that name left is cleaned up first. SIGINT, SIGTERM and
+/// SIGHUP end the board and the caller until it is up; after that they are held back for the caller's short rest.
 [[nodiscard]] host::Result<BoardRecord> bring_up(const BoardOptions& options);
 
 using Ready = std::function<void(const BoardRecord&)>;

@@ -202,7 +202,7 @@ class Skip(Exception):
 
 def clean(here):
     """Nothing of a container is left: firmware, mounts, sockets, processes."""
-    wait_for("offline", lambda: here.state() == "offline", 3)
+    wait_for("offline", lambda: here.state() == "offline", 20)
     assert os.listdir("/lib/firmware") == [], os.listdir("/lib/firmware")
     wait_for("no shim", lambda: not processes("containerd-shim-remoteproc-v1"), 5)
     assert not processes("remoteproc-runtime"), "a proxy is left"

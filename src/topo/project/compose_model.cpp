@@ -72,6 +72,13 @@ class ModelReader {
             const Place place{file_, fmt::format("services.{}.{}", name, key->name)};
             TRY(findings_.take(value_of(s, *key, *entry.value, place)));
         }
+        // Whose network another uses is started first.
+        if (const std::string_view mode = s.network_mode; mode.starts_with("service:")) {
+            const std::string other(mode.substr(8));
+            if (std::none_of(s.depends_on.begin(), s.depends_on.end(),
+                             [&](const Dependency& d) { return d.service == other; }))
+                s.depends_on.push_back({.service = other, .required = false, .mark = node.mark});
+        }
         // Where all findings are wanted, what says it may have been left out for another reason.
         if (s.image.empty() && !s.build && sound)
             return finding("compose.schema", file_, node.mark,

@@ -137,6 +137,14 @@ TEST_F(Model, PortsInAllForms) {
     EXPECT_THAT(error("services: {s: {image: i, ports: [x]}}"), HasSubstr("no container port"));
 }
 
+TEST_F(Model, WhoseNetworkIsUsedIsStartedFirst) {
+    const auto project = load("services: {a: {image: i, network_mode: \"service:b\"}, b: {image: i}}");
+    ASSERT_EQ(project->services[0].depends_on.size(), 1U);
+    EXPECT_EQ(project->services[0].depends_on[0].service, "b");
+    EXPECT_THAT(error("services: {a: {image: i, network_mode: \"service:b\"}, b: {image: i, depends_on: [a]}}"),
+                HasSubstr("depends on itself"));
+}
+
 TEST_F(Model, ErrorsSayWhatAndWhere) {
     EXPECT_THAT(error("services:\n  s:\n    image: i\n    colour: red\n"),
                 HasSubstr("compose.yaml:4:5: services.s additional properties 'colour' not allowed"));

@@ -3,10 +3,11 @@
 import json
 import os
 import pathlib
+import pty
 import shutil
 import subprocess
 
-from topo_board import Board, Checks, PORT, build_web, clean, need_root, private_machine, scratch_folder, sh, topo
+from topo_board import Board, Checks, PORT, TOPO, build_web, clean, need_root, private_machine, scratch_folder, sh, topo
 
 TARGET = f"root@127.0.0.1:{PORT}"
 HOME = pathlib.Path("/root")
@@ -206,6 +207,18 @@ def check_status_prune(check, board, project):
         check.equal(topo("deploy", "--target", TARGET, cwd=project).returncode, 0, f"deploy {version}")
     before = board.run("podman images -aq --no-trunc | sort -u | wc -l").stdout
     check.equal(topo("prune", "--target", TARGET, cwd=project).returncode, 1, "prune does not do it unasked")
+    # While it waits for an answer, others are not kept waiting.
+    ours, theirs = pty.openpty()
+    asking = subprocess.Popen([str(TOPO), "prune", "--target", TARGET], cwd=project, stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "HOME": "/root"})
+    os.close(theirs)
+    said = b""
+    while b"[y/N]" not in said:
+        said += os.read(ours, 1000)
+    ran = topo("deploy", "--target", TARGET, cwd=project)
+    check.that(ran.returncode == 0 and "waiting" not in ran.stderr, f"a deployment beside a question: {ran.stdout}{ran.stderr}")
+    os.write(ours, b"n\n")
+    check.equal(asking.wait(timeout=600), 1, f"no is no: {said}")
+    os.close(ours)
     ran = topo("prune", "--target", TARGET, "--yes", "--json", cwd=project)
     check.equal((ran.returncode, len(json.loads(ran.stdout)["images"])), (0, 1), f"v1 goes: {ran.stdout}{ran.stderr}")
     check.equal(int(board.run("podman images -aq --no-trunc | sort -u | wc -l").stdout), int(before) - 1, "one image less")

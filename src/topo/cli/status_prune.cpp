@@ -98,6 +98,22 @@ host::Result<Leftovers> find_leftovers(const Opened& o) {
     return leftovers;
 }
 
+std::uint64_t size_of(const Leftovers& leftovers) {
+    std::uint64_t bytes = 0;
+    for (const Image& image : leftovers.images) bytes += image.size_bytes;
+    return bytes;
+}
+
+void keep_only(Leftovers& asked, const Leftovers& now) {
+    const auto gone = [](const auto& there) {
+        return [&there](const auto& one) {
+            return std::none_of(there.begin(), there.end(), [&](const auto& other) { return other.id == one.id; });
+        };
+    };
+    std::erase_if(asked.images, gone(now.images));
+    std::erase_if(asked.aside, gone(now.aside));
+}
+
 }  // namespace
 
 bool confirmed(const std::string& question) {
@@ -130,10 +146,8 @@ Done run_status(const Invocation& invocation) {
 
 Done run_prune(const Invocation& invocation) {
     TRY_ASSIGN(const Opened o, open_project(invocation));
-    TRY_ASSIGN(const ProjectLock lock, ProjectLock::take(o.engine.target(), o.project.name, "prune"));
-    TRY_ASSIGN(const Leftovers leftovers, find_leftovers(o));
-    std::uint64_t bytes = 0;
-    for (const Image& image : leftovers.images) bytes += image.size_bytes;
+    TRY_ASSIGN(Leftovers leftovers, find_leftovers(o));
+    std::uint64_t bytes = size_of(leftovers);
     const bool json = invocation.json();
     if (leftovers.images.empty() && leftovers.aside.empty()) {
         if (json)
@@ -150,6 +164,11 @@ Done run_prune(const Invocation& invocation) {
             return std::unexpected(
                 Failure(host::Error(ErrorCode::InvalidState, "nothing was removed", next_command("prune --yes"))));
     }
+    // Nobody waits while we wait for an answer; so what goes is what was asked about and is still left over.
+    TRY_ASSIGN(const ProjectLock lock, ProjectLock::take(o.engine.target(), o.project.name, "prune"));
+    TRY_ASSIGN(const Leftovers now, find_leftovers(o));
+    keep_only(leftovers, now);
+    bytes = size_of(leftovers);
     TRY(remove_containers(o.engine, leftovers.aside, [](const std::string&, std::string_view) {}));
     std::string removed;
     for (const Image& image : leftovers.images) {

@@ -6,6 +6,7 @@ import os
 import pathlib
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -224,6 +225,38 @@ def check_boards(check, folder):
         check.has(ran.stdout + ran.stderr, "talpa board up --name nosuch", f"{words}: what brings it up")
 
 
+def check_board_interrupted(check, folder):
+    """Ctrl-C while a board comes up ends it; what fails later on a board that was brought up for it names what ends it."""
+    programs = folder / "programs"
+    state, calls, sample = folder / "board-is-up", folder / "talpa-calls", SAMPLES / "valid/01-minimal.yaml"
+    (programs / "talpa").write_text(f"""#!/bin/sh
+echo "$*" >> {calls}
+case "$2" in
+    ssh-config) [ -e {state} ] && echo "Host *" && echo "  ProxyCommand false" ;;
+    down) rm {state} ;;
+    up) touch {state}; [ -e {folder}/board-is-slow ] || exit 0; trap 'exit 143' TERM; while :; do sleep 0.1; done ;;
+esac
+""")
+    (folder / "board-is-slow").write_text("")
+    calls.write_text("")
+    words = [programs / "topo", "deploy", "-f", sample, "--target", "board://slow"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for _ in range(600):
+        if state.exists():
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    check.equal((process.returncode, state.exists()), (130, False), f"interrupted in the bring-up: {out}{err}")
+    check.has(err, 'interrupted; the board "slow" that was being brought up is down again', "interrupted in the bring-up")
+    (folder / "board-is-slow").unlink()
+    ran = subprocess.run(words, capture_output=True, text=True)
+    check.equal((ran.returncode, state.exists()), (1, True), f"a deployment to a board that was brought up: {ran.stderr}")
+    check.has(ran.stderr, 'the board "slow" was brought up for this and runs; to end it: talpa board down --name slow', "what ends it")
+    ran = subprocess.run(words, capture_output=True, text=True)
+    check.that(ran.returncode == 1 and "was brought up for this" not in ran.stderr, f"a board that was up before is not ours to end: {ran.stderr}")
+
+
 def check_odd_files(check, folder):
     path = folder / "odd.yaml"
     (folder / "Dockerfile").write_text("FROM scratch\n")
@@ -405,6 +438,7 @@ def main():
         check_values(check, folder)
         check_odd_files(check, folder)
         check_boards(check, folder)
+        check_board_interrupted(check, folder)
         check_hostile(check, folder)
         check_new(check, folder)
         check_json(check, folder)

@@ -6,6 +6,7 @@
 #include "base/host/exit_status.h"
 #include "topo/cli/commands.h"
 #include "topo/system/next_command.h"
+#include "topo/target/target.h"
 
 namespace talpa::topo {
 namespace {
@@ -63,13 +64,22 @@ int written(int status) {
     return fail_with(host::Error(ErrorCode::AccessFailed, "cannot write to standard output"));
 }
 
+// A board that was brought up for what has failed, or was interrupted, runs on unless somebody is told of it.
+int said_of_board(int status) {
+    const std::string name = board_brought_up();
+    if (status != 0 && !name.empty())
+        warn(fmt::format("the board \"{}\" was brought up for this and runs; to end it: talpa board down --name {}",
+                         name, name));
+    return status;
+}
+
 int dispatch(const Invocation& invocation) {
     for (const Handler& handler : kHandlers) {
         if (handler.name != invocation.command->name) continue;
         remember_given({invocation.text("--target"), invocation.text("--file"), invocation.text("--engine")});
         const Done done = handler.run(invocation);
-        if (!done) return fail_with(done.error());
-        return written(interrupted() ? host::kExitInterrupted : *done);
+        if (!done) return said_of_board(fail_with(done.error()));
+        return said_of_board(written(interrupted() ? host::kExitInterrupted : *done));
     }
     return fail_with(host::Error(ErrorCode::NotSupported, "this command is not built in"));
 }

@@ -3,7 +3,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <map>
+#include <mutex>
 
 #include "base/host/file.h"
 #include "topo/system/text.h"
@@ -126,6 +129,34 @@ std::vector<std::string> Target::words_with(bool shared, const std::vector<std::
     return words;
 }
 
+namespace {
+
+std::atomic<const std::string*> g_brought_up{nullptr};  // lives as long as the process
+
+// It may be up all the same: whoever was interrupted does not want it.
+host::Error interrupted_bring_up(const std::string& talpa, const std::string& name) {
+    const InterruptShield shield;
+    const std::vector<std::string> words = {"board", "down", "--name", name};
+    std::vector<std::string> argv = {talpa};
+    argv.insert(argv.end(), words.begin(), words.end());
+    const auto down = capture({.argv = argv, .timeout = Milliseconds(30'000)});
+    const auto asked =
+        capture({.argv = {talpa, "board", "ssh-config", "--name", name}, .timeout = Milliseconds(20'000)});
+    host::Error error = interruption();
+    if (down && asked && !asked->ok())
+        error.message += fmt::format("; the board \"{}\" that was being brought up is down again", name);
+    else
+        error.message += fmt::format("; the board \"{}\" may be up: talpa {} ends it", name, shell_quoted(words));
+    return error;
+}
+
+}  // namespace
+
+std::string board_brought_up() {
+    const std::string* name = g_brought_up;
+    return name == nullptr ? std::string() : *name;
+}
+
 host::Result<void> bring_up_board(const Destination& destination) {
     if (!destination.board) return {};
     const std::string talpa = talpa_program();
@@ -133,13 +164,16 @@ host::Result<void> bring_up_board(const Destination& destination) {
                       .timeout = Milliseconds(20'000)};
     TRY_ASSIGN(Outcome answer, capture(ask));
     if (!answer.ok()) {
-        TRY_ASSIGN(const Outcome up, capture({.argv = {talpa, "board", "up", "--name", destination.host},
-                                              .timeout = Milliseconds(60'000)}));
-        if (!up.ok())
+        const auto up =
+            capture({.argv = {talpa, "board", "up", "--name", destination.host}, .timeout = Milliseconds(60'000)});
+        if (!up && interrupted()) return std::unexpected(interrupted_bring_up(talpa, destination.host));
+        if (!up) return std::unexpected(up.error());
+        if (!up->ok())
             return std::unexpected(host::Error(ErrorCode::AccessFailed,
                                                fmt::format("the board \"{}\" does not come up: {}", destination.host,
-                                                           printable(trimmed(up.err), LineEnds::Replace)),
+                                                           printable(trimmed(up->err), LineEnds::Replace)),
                                                "talpa board up --name " + destination.host));
+        g_brought_up = new std::string(destination.host);
         TRY_ASSIGN(answer, capture(ask));
     }
     if (!answer.ok())
@@ -243,10 +277,19 @@ host::Result<std::vector<std::pair<std::string, std::string>>> Target::ssh_confi
 host::Result<std::string> Target::host_name() const {
     if (is_local()) return destination_.host;
     if (destination_.board) return "127.0.0.1";
+    static std::mutex mutex;
+    static std::map<std::string, std::string> known;  // asked once a run
+    const std::string uri = destination_.uri();
+    {
+        const std::lock_guard lock(mutex);
+        if (const auto it = known.find(uri); it != known.end()) return it->second;
+    }
     TRY_ASSIGN(const auto all, ssh_configuration());
+    std::string name = destination_.host;
     for (const auto& [key, value] : all)
-        if (key == "hostname") return value;
-    return destination_.host;
+        if (key == "hostname") name = value;
+    const std::lock_guard lock(mutex);
+    return known.emplace(uri, std::move(name)).first->second;
 }
 
 std::string url_host(const std::string& name) {

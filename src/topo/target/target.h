@@ -74,8 +74,10 @@ inline constexpr std::string_view kStartMarker = "__TOPO_COMMAND_START__";
 [[nodiscard]] std::string login_shell_payload(const std::string& script);
 
 /// For board://NAME: brings the board up with `talpa` if it is not, and has its SSH configuration written to where
-/// Target looks for it. Others: nothing.
+/// Target looks for it. Others: nothing. Interrupted in that, it ends the board again, and the error says so.
 [[nodiscard]] host::Result<void> bring_up_board(const Destination& destination);
+/// The name of the board that this process has brought up, if any.
+[[nodiscard]] std::string board_brought_up();
 
 /// Ports of a board://NAME that shall be reached on this machine, where the board's pages then are: 127.0.0.1. What is
 /// forwarded already stays. Others: nothing.

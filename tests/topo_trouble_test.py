@@ -141,6 +141,16 @@ def check_odd_targets(check, board):
     check.equal([d["status"] for d in report["dependencies"] if d["name"] == "Container Engine"], ["error"], f"an engine that hangs: {report}")
     check.equal([d["status"] for d in report["dependencies"] if d["name"] == "Hardware Info"], ["ok"], f"what is asked beside it: {report}")
     board.run("rm /usr/local/bin/podman /usr/local/bin/lscpu")
+    # A shell that ends before it is asked anything: that is said, not that the target has no engine.
+    board.run("echo 'echo come back tomorrow >&2; exit 1' > /root/.bashrc")
+    project = pathlib.Path("/root/closed")
+    make_project(project)
+    for words in (("ps",), ("status",), ("deploy",)):
+        ran = topo(*words, "--target", TARGET, cwd=project)
+        check.that(ran.returncode == 1 and "come back tomorrow" in ran.stderr and "not installed" not in ran.stderr and "apt-get" not in ran.stderr,
+                   f"a shell that ends at once: {words}: {ran.stderr}")
+    shutil.rmtree(project)
+    board.run("rm /root/.bashrc")
     # Whatever a target says is shown without driving the terminal.
     board.run("mkdir /sys/class/remoteproc/remoteproc1; printf 'evil\\033[2J\\n' > /sys/class/remoteproc/remoteproc1/name")
     for words in (("health",), ("describe",), ("describe", "--json"), ("health", "--json")):

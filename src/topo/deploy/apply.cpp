@@ -119,6 +119,7 @@ class Applying {
         if (needs_api(engine_.kind(), d)) {
             if (auto done = run_through_api(engine_, d); !done) {
                 if (name_is_taken(done.error().message)) made_.pop_back();
+                done.error().message = engine_.readable(done.error().message);
                 done.error().hint = advice_for(done.error().message);
                 return std::unexpected(std::move(done.error()).with_context("starting " + d.name));
             }
@@ -126,7 +127,7 @@ class Applying {
         }
         TRY_ASSIGN(const Outcome ran, engine_.run(d.words, kStartTime, Engine::Check::Nothing));
         if (!ran.ok()) {
-            const std::string said = printable(trimmed(ran.err), LineEnds::Replace);
+            const std::string said = engine_.readable(ran.err);
             if (name_is_taken(said)) made_.pop_back();
             return std::unexpected(host::Error(
                 ErrorCode::AccessFailed,

@@ -6,11 +6,14 @@
 #include "topo/system/log.h"
 #include "topo/system/text.h"
 #include "topo/target/docker_daemon.h"
+#include "topo/target/ssh_error.h"
 
 namespace talpa::topo {
 namespace {
 
 constexpr Milliseconds kQuestion(30'000);
+constexpr int kNoEngine = 3;  // exit status of the script of find()
+constexpr std::size_t kIdDigits = 64;
 
 std::string one_line(std::string_view text) {
     return printable(trimmed(text), LineEnds::Replace);
@@ -46,6 +49,26 @@ std::string short_image_name(std::string_view name) {
     return std::string(name);
 }
 
+std::vector<std::string> container_ids(std::string_view text) {
+    constexpr std::string_view kHex = "0123456789abcdef";
+    std::vector<std::string> ids;
+    for (std::size_t at = 0; (at = text.find_first_of(kHex, at)) != std::string_view::npos;) {
+        const std::size_t end = std::min(text.find_first_not_of(kHex, at), text.size());
+        const bool digest = at > 0 && text[at - 1] == ':' && text.substr(0, at).ends_with("sha256:");
+        if (end - at == kIdDigits && !digest) ids.emplace_back(text.substr(at, kIdDigits));
+        at = end;
+    }
+    return ids;
+}
+
+std::string with_names(std::string text, const std::map<std::string, std::string>& names) {
+    for (const std::string& id : container_ids(text)) {
+        const auto name = names.find(id);
+        text.replace(text.find(id), id.size(), name == names.end() ? id.substr(0, 12) : name->second);
+    }
+    return text;
+}
+
 host::Result<Engine> Engine::find(const Target& target) {
     std::string tried, docker_said;
     bool stopped = false;
@@ -57,8 +80,8 @@ host::Result<Engine> Engine::find(const Target& target) {
         "m=$($e info --format \"$f\" 2>/dev/null </dev/null) && case $m in *'\"ServerErrors\":['*) false;; esac && "
         "{{ echo \"ok $e\"; printf '%s\\n' \"$m\"; exit 0; }}; "
         "m=$($e info 2>&1 >/dev/null </dev/null) || true; [ $e = docker ] && ({}) >/dev/null && echo 'docker stopped'; "
-        "echo \"$e: $m\"; done; exit 3",
-        kDockerDaemonScript);
+        "echo \"$e: $m\"; done; exit {}",
+        kDockerDaemonScript, kNoEngine);
     Command command = target.shell(script);
     command.timeout = kQuestion;
     TRY_ASSIGN(const Outcome outcome, capture(command));
@@ -86,7 +109,18 @@ host::Result<Engine> Engine::find(const Target& target) {
     }
     if (outcome.timed_out)
         return host::failure(ErrorCode::Timeout, "the container engine of {} does not answer", where);
-    if (tried.empty()) tried = one_line(outcome.err);
+    // Neither found nor missed: the question was not asked.
+    if (!target.is_local() && outcome.status == 255 && tried.empty())
+        return std::unexpected(ssh_error(target.destination(), outcome.err, outcome.status, false));
+    if (outcome.status != kNoEngine) {
+        const std::string said = one_line((outcome.err.empty() ? outcome.out : outcome.err).substr(0, 500));
+        return std::unexpected(
+            host::Error(ErrorCode::AccessFailed,
+                        fmt::format("{} was not asked for its container engine: it did not run the question (exit "
+                                    "status {}){}",
+                                    where, outcome.status, said.empty() ? "" : " | it said: " + said),
+                        "the shell of ssh commands there must be able to run /bin/sh (see its .bashrc or .zshenv)"));
+    }
     return std::unexpected(
         host::Error(ErrorCode::NotFound, fmt::format("no container engine works on {}: {}", where, tried),
                     stopped ? docker_start_command(target.destination())
@@ -98,6 +132,19 @@ void Engine::nothing_found() const {
     static std::set<std::string> told;
     const std::lock_guard lock(mutex);
     if (!docker_stopped_.empty() && told.insert(docker_stopped_).second) warn(docker_stopped_);
+}
+
+std::string Engine::readable(std::string_view said) const {
+    const std::string text = one_line(said);
+    const auto ids = container_ids(text);
+    if (ids.empty()) return text;
+    std::map<std::string, std::string> names;
+    if (const auto asked =
+            run({"ps", "--all", "--no-trunc", "--format", "{{.ID}} {{.Names}}"}, kQuestion, Check::Nothing))
+        for (const std::string& line : lines_of(asked->out))
+            if (line.size() > kIdDigits + 1 && line[kIdDigits] == ' ')
+                names[line.substr(0, kIdDigits)] = one_line(line.substr(kIdDigits + 1));
+    return with_names(text, names);
 }
 
 Command Engine::command(const std::vector<std::string>& words, bool terminal) const {
@@ -115,7 +162,7 @@ host::Result<Outcome> Engine::run(const std::vector<std::string>& words, Millise
     if (outcome.timed_out)
         return host::failure(ErrorCode::Timeout, "`{}` did not end within {} s", what, timeout.count() / 1000);
     return host::failure(ErrorCode::AccessFailed, "`{}` failed with exit status {}: {}", what, outcome.status,
-                         one_line(outcome.err.empty() ? outcome.out : outcome.err));
+                         readable(outcome.err.empty() ? outcome.out : outcome.err));
 }
 
 host::Result<EngineInfo> Engine::info() const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -94,6 +95,10 @@ class Engine {
     [[nodiscard]] host::Result<Outcome> run(const std::vector<std::string>& words,
                                             Milliseconds timeout = Milliseconds(0), Check check = Check::Status) const;
 
+    /// What the engine said, in one line, with the names of containers in the place of their IDs of 64 digits (those
+    /// that it no longer knows are cut to 12, as engines show them). Asks the engine only if there is one.
+    [[nodiscard]] std::string readable(std::string_view said) const;
+
     [[nodiscard]] host::Result<EngineInfo> info() const;
     /// Containers of a Compose project, of `docker run` excepted; stopped ones too.
     [[nodiscard]] host::Result<std::vector<Container>> containers(const std::string& project) const;
@@ -121,6 +126,10 @@ class Engine {
                                                                     const std::string& status_lines);
 [[nodiscard]] host::Result<std::vector<Image>> parse_images(const std::string& inspect_json);
 [[nodiscard]] host::Result<EngineInfo> parse_info(EngineKind kind, const std::string& info_json);
+/// The IDs of 64 hexadecimal digits in a text, digests ("sha256:…") excepted; and the text with names instead, or with
+/// 12 digits of those that have none.
+[[nodiscard]] std::vector<std::string> container_ids(std::string_view text);
+[[nodiscard]] std::string with_names(std::string text, const std::map<std::string, std::string>& names);
 /// "aarch64" → "arm64", "x86_64" → "amd64".
 [[nodiscard]] std::string platform_architecture(std::string_view architecture);
 /// With Podman's "localhost/" in front when no registry is named; Docker's "docker.io/library/" off.

@@ -73,6 +73,14 @@ TEST(Engine, ImagesAndInfo) {
     EXPECT_THAT(docker->runtimes, ::testing::ElementsAre("runc"));
 }
 
+TEST(Engine, NamesStandInThePlaceOfIds) {
+    const std::string a(64, 'a'), b(64, 'b');
+    const std::string said = "network in use by " + a + " and " + b + ", image sha256:" + a + ", " + a + "f";
+    EXPECT_THAT(container_ids(said), ::testing::ElementsAre(a, b));
+    EXPECT_EQ(with_names("in use by " + a + " and " + b, {{a, "p-web-1"}}), "in use by p-web-1 and bbbbbbbbbbbb");
+    EXPECT_EQ(with_names("sha256:" + a, {{a, "p-web-1"}}), "sha256:" + a);
+}
+
 TEST(Engine, GarbageIsAnErrorOrEmpty) {
     for (const char* text : {"", "{", "null", "{}", "7", "Cannot connect to the Docker daemon"}) {
         EXPECT_FALSE(parse_containers(EngineKind::Docker, text, "")) << text;

@@ -1,7 +1,11 @@
 #include "topo/deploy/apply.h"
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <set>
+#include <thread>
+#include <utility>
 
 #include "topo/deploy/docker_create.h"
 #include "topo/deploy/health_gate.h"
@@ -50,7 +54,9 @@ class Applying {
 
   private:
     host::Result<void> steps(const ApplyPlan& plan) {
-        for (const Resource& resource : plan.resources) TRY(make(resource));
+        // A network or volume that running containers use is there.
+        if (std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) { return step.act != Act::Keep; }))
+            for (const Resource& resource : plan.resources) TRY(make(resource));
         if (options_.remove_orphans) TRY(remove_containers(engine_, plan.orphans, events_));
         // A name may be wanted more than once at a time: what must go goes first (a port may move between services).
         for (const Step& step : plan.steps)
@@ -58,19 +64,51 @@ class Applying {
         for (const Step& step : plan.steps)
             if (step.act == Act::Replace) TRY(put_aside(*step.existing));
         std::vector<Desired> watched;
+        std::vector<const Step*> wave;  // these need none of each other
         for (const Step& step : plan.steps) {
             if (step.act == Act::Remove) continue;
+            const bool waits = std::any_of(
+                step.desired.depends_on.begin(), step.desired.depends_on.end(), [&](const Dependency& dependency) {
+                    return dependency.condition != Dependency::Condition::Started ||
+                           std::any_of(wave.begin(), wave.end(),
+                                       [&](const Step* other) { return other->desired.service == dependency.service; });
+                });
+            if (waits) TRY(start(std::exchange(wave, {})));
             for (const Dependency& dependency : step.desired.depends_on)
                 for (const Step& other : plan.steps)
                     if (other.act != Act::Remove && other.desired.service == dependency.service)
                         TRY(host::with_context(wait_for_dependency(engine_, other.desired.name, dependency,
                                                                    other.desired.healthcheck, options_.wait),
                                                fmt::format("starting {}", step.desired.name)));
-            TRY(one(step));
+            wave.push_back(&step);
             watched.push_back(step.desired);
             watched.back().settled = step.act == Act::Keep;
         }
+        TRY(start(std::move(wave)));
         return wait_until_good(engine_, watched, options_.wait);
+    }
+
+    // Two at a time: sshd's MaxSessions may be low.
+    host::Result<void> start(std::vector<const Step*> wave) {
+        for (const Step* step : wave)
+            if (step->act == Act::Keep) events_(step->desired.name, "Running");
+        std::erase_if(wave, [](const Step* step) { return step->act == Act::Keep; });
+        std::atomic<std::size_t> next{0};
+        std::optional<host::Error> trouble;
+        const auto work = [&] {
+            for (std::size_t i; (i = next.fetch_add(1)) < wave.size();) {
+                auto done = one(*wave[i]);
+                const std::lock_guard lock(mutex_);
+                if (!done && !trouble) trouble = std::move(done.error());
+                if (trouble) return;
+            }
+        };
+        std::vector<std::thread> threads;
+        for (std::size_t i = 1; i < std::min<std::size_t>(2, wave.size()); ++i) threads.emplace_back(work);
+        work();
+        for (std::thread& thread : threads) thread.join();
+        if (trouble) return std::unexpected(std::move(*trouble));
+        return {};
     }
 
     host::Result<void> make(const Resource& resource) {
@@ -102,23 +140,24 @@ class Applying {
     host::Result<void> one(const Step& step) {
         const Desired& d = step.desired;
         switch (step.act) {
-            case Act::Keep:
-                events_(d.name, "Running");
-                return {};
             case Act::Start:
                 TRY(engine_.run({"start", d.name}, kStartTime));
-                events_(d.name, "Started");
+                say(d.name, "Started");
                 return {};
             case Act::Create:
             case Act::Replace:
                 break;
+            case Act::Keep:
             case Act::Remove:
                 return {};
         }
-        made_.push_back(d.name);
+        {
+            const std::lock_guard lock(mutex_);
+            made_.push_back(d.name);
+        }
         if (needs_api(engine_.kind(), d)) {
             if (auto done = run_through_api(engine_, d); !done) {
-                if (name_is_taken(done.error().message)) made_.pop_back();
+                if (name_is_taken(done.error().message)) not_made(d.name);
                 done.error().message = engine_.readable(done.error().message);
                 done.error().hint = advice_for(done.error().message);
                 return std::unexpected(std::move(done.error()).with_context("starting " + d.name));
@@ -128,7 +167,7 @@ class Applying {
         TRY_ASSIGN(const Outcome ran, engine_.run(d.words, kStartTime, Engine::Check::Nothing));
         if (!ran.ok()) {
             const std::string said = engine_.readable(ran.err);
-            if (name_is_taken(said)) made_.pop_back();
+            if (name_is_taken(said)) not_made(d.name);
             return std::unexpected(host::Error(
                 ErrorCode::AccessFailed,
                 ran.timed_out ? fmt::format("starting {} did not end within {} s", d.name, kStartTime.count() / 1000)
@@ -140,8 +179,18 @@ class Applying {
 
     host::Result<void> started(const Step& step) {
         for (const auto& words : step.desired.afterwards) TRY(engine_.run(words, kStartTime));
-        events_(step.desired.name, step.act == Act::Create ? "Started" : "Recreated");
+        say(step.desired.name, step.act == Act::Create ? "Started" : "Recreated");
         return {};
+    }
+
+    void say(const std::string& name, std::string_view what) {
+        const std::lock_guard lock(mutex_);
+        events_(name, what);
+    }
+
+    void not_made(const std::string& name) {
+        const std::lock_guard lock(mutex_);
+        std::erase(made_, name);
     }
 
     // All is well: what was kept aside may go.
@@ -204,6 +253,7 @@ class Applying {
     const Engine& engine_;
     const ApplyOptions& options_;
     const ApplyEvents& events_;
+    std::mutex mutex_;  // of made_ and events_, while containers are started
     std::vector<Container> aside_;
     std::set<std::string> stopped_;
     std::vector<std::string> made_, networks_;

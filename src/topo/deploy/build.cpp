@@ -55,8 +55,10 @@ host::Result<Outcome> run_build(const Command& command, const std::string& servi
     });
 }
 
-host::Result<void> build_one(const Project& project, const Service& service, const Engine& host, const Builder& builder,
-                             const std::string& platform, Shown shown) {
+// The first, under the names of all.
+host::Result<void> build_one(const Project& project, const std::vector<const Service*>& same, const Engine& host,
+                             const Builder& builder, const std::string& platform, Shown shown) {
+    const Service& service = *same.front();
     const Build& build = *service.build;
     TemporaryFile inline_file;
     if (!build.dockerfile_inline.empty()) {
@@ -80,7 +82,11 @@ host::Result<void> build_one(const Project& project, const Service& service, con
             TRY(host.tag(image_reference(project, *project.find(source.substr(8)), builder.kind), context));
             lent.push_back(context);
         }
-    Command command = host.command(build_words(project, service, builder, platform, inline_file.path.string()));
+    Words words = build_words(project, service, builder, platform, inline_file.path.string());
+    for (const Service* other : same)
+        if (project.image_of(*other) != project.image_of(service))
+            words.insert(words.end() - 1, {"--tag", project.image_of(*other)});
+    Command command = host.command(words);
     if (builder.kind == EngineKind::Docker)
         command.environment.emplace_back("DOCKER_BUILDKIT", builder.buildkit ? "1" : "0");
     command.folder = project.folder;
@@ -91,7 +97,9 @@ host::Result<void> build_one(const Project& project, const Service& service, con
     if (ran->status != 0)
         return host::failure(ErrorCode::AccessFailed, "building the image of service \"{}\" failed (exit status {})",
                              service.name, ran->status);
-    for (const std::string& tag : build.tags) TRY(host.tag(image_reference(project, service, builder.kind), tag));
+    for (const Service* one : same)
+        for (const std::string& tag : one->build->tags)
+            TRY(host.tag(image_reference(project, *one, builder.kind), tag));
     return {};
 }
 
@@ -109,43 +117,47 @@ bool may_need(const Project& project, const Service& service, const Service& oth
     return text.find(image) != std::string::npos;
 }
 
-// Services whose builds need none of each other, behind those that they need. A builder to which contexts are lent
-// under temporary names has one at a time.
-std::vector<std::vector<const Service*>> in_levels(const Project& project, const std::vector<const Service*>& order,
-                                                   const Builder& builder) {
-    std::vector<std::vector<const Service*>> levels;
+using Same = std::vector<const Service*>;
+
+// Builds that need none of each other, behind those that they need. A builder to which contexts are lent under
+// temporary names has one at a time.
+std::vector<std::vector<Same>> in_levels(const Project& project, const std::vector<Same>& order,
+                                         const Builder& builder) {
+    std::vector<std::vector<Same>> levels;
     std::map<std::string, std::size_t> level_of;
-    for (const Service* service : order) {
+    for (const Same& same : order) {
+        const Service& service = *same.front();
         std::size_t level = builder.contexts ? 0 : levels.size();
-        for (const auto& [context, source] : service->build->additional_contexts)
+        for (const auto& [context, source] : service.build->additional_contexts)
             if (source.starts_with("service:"))
                 if (const auto other = level_of.find(source.substr(8)); other != level_of.end())
                     level = std::max(level, other->second + 1);
-        for (const Service* before : order) {
-            if (before == service) break;
-            if (may_need(project, *service, *before)) level = std::max(level, level_of[before->name] + 1);
+        for (const Same& before : order) {
+            if (before.front() == &service) break;
+            for (const Service* one : before)
+                if (may_need(project, service, *one)) level = std::max(level, level_of[one->name] + 1);
         }
-        level_of[service->name] = level;
+        for (const Service* one : same) level_of[one->name] = level;
         if (levels.size() <= level) levels.resize(level + 1);
-        levels[level].push_back(service);
+        levels[level].push_back(same);
     }
-    std::vector<std::vector<const Service*>> parts;
-    for (const std::vector<const Service*>& level : levels)
+    std::vector<std::vector<Same>> parts;
+    for (const std::vector<Same>& level : levels)
         for (std::size_t i = 0; i < level.size(); i += kBuildsAtOnce)
             parts.emplace_back(level.begin() + static_cast<std::ptrdiff_t>(i),
                                level.begin() + static_cast<std::ptrdiff_t>(std::min(level.size(), i + kBuildsAtOnce)));
     return parts;
 }
 
-host::Result<void> build_level(const Project& project, const std::vector<const Service*>& level, const Engine& host,
+host::Result<void> build_level(const Project& project, const std::vector<Same>& level, const Engine& host,
                                const Builder& builder, const std::map<std::string, std::string>& platforms) {
-    const auto build = [&](const Service* service) {
-        return build_one(project, *service, host, builder, platforms.at(service->name),
+    const auto build = [&](const Same& same) {
+        return build_one(project, same, host, builder, platforms.at(same.front()->name),
                          level.size() > 1 ? Shown::ByLine : Shown::AsItComes);
     };
     if (level.size() == 1) return build(level[0]);
     std::vector<std::future<host::Result<void>>> running;
-    for (const Service* service : level) running.push_back(std::async(std::launch::async, build, service));
+    for (const Same& same : level) running.push_back(std::async(std::launch::async, build, same));
     host::Result<void> first;
     for (auto& one : running)
         if (auto done = one.get(); !done && first) first = std::move(done);
@@ -246,6 +258,30 @@ std::vector<std::string> build_words(const Project& project, const Service& serv
     return words;
 }
 
+std::vector<std::vector<const Service*>> same_builds(const Project& project,
+                                                     const std::vector<const Service*>& services,
+                                                     const Builder& builder,
+                                                     const std::map<std::string, std::string>& platforms) {
+    std::vector<std::vector<const Service*>> all;
+    std::vector<Words> known;
+    for (const Service* service : services) {
+        // All that a build is told, but for the name of its image; where contexts are lent, these too.
+        Words words = build_words(project, *service, builder, platforms.at(service->name), {});
+        const auto tag = std::find(words.begin(), words.end(), project.image_of(*service));
+        if (tag != words.end()) words.erase(tag);
+        words.push_back(service->build->dockerfile_inline);
+        for (const auto& [name, source] : service->build->additional_contexts) words.push_back(name + "=" + source);
+        const auto at = std::find(known.begin(), known.end(), words);
+        if (at != known.end()) {
+            all[static_cast<std::size_t>(at - known.begin())].push_back(service);
+        } else {
+            known.push_back(std::move(words));
+            all.push_back({service});
+        }
+    }
+    return all;
+}
+
 host::Result<std::vector<const Service*>> in_build_order(const Project& project) {
     std::vector<const Service*> order;
     std::set<std::string> done;
@@ -310,7 +346,7 @@ host::Result<std::map<std::string, Image>> find_images(const Project& project, c
 }
 
 host::Result<std::map<std::string, Image>> make_images(const Project& project, const Engine& host,
-                                                       const EngineInfo& target) {
+                                                       const host::Result<Builder>& builder, const EngineInfo& target) {
     TRY_ASSIGN(const auto order, in_build_order(project));
     std::map<std::string, std::string> platforms;
     for (const Service& service : project.services) {
@@ -321,9 +357,10 @@ host::Result<std::map<std::string, Image>> make_images(const Project& project, c
     }
     if (!order.empty()) {
         if (logging().format == Format::Plain) header("Build images");
-        TRY_ASSIGN(const Builder builder, find_builder(host));
-        for (const std::vector<const Service*>& level : in_levels(project, order, builder))
-            TRY(build_level(project, level, host, builder, platforms));
+        if (!builder) return std::unexpected(builder.error());
+        for (const std::vector<Same>& level :
+             in_levels(project, same_builds(project, order, *builder, platforms), *builder))
+            TRY(build_level(project, level, host, *builder, platforms));
     }
     bool pulled = false;
     for (const Service& service : project.services) {

@@ -28,6 +28,13 @@ struct Builder {
                                                    const Builder& builder, const std::string& platform,
                                                    const std::string& dockerfile_inline);
 
+/// Of those services, the ones that would be built in the very same way, but for the image's name: with the first of
+/// them all of its kind, in the order given.
+[[nodiscard]] std::vector<std::vector<const Service*>> same_builds(const Project& project,
+                                                                   const std::vector<const Service*>& services,
+                                                                   const Builder& builder,
+                                                                   const std::map<std::string, std::string>& platforms);
+
 /// Services with `build`, those first whose images others copy from. A cycle of service: contexts is an error.
 [[nodiscard]] host::Result<std::vector<const Service*>> in_build_order(const Project& project);
 
@@ -36,9 +43,11 @@ struct Builder {
 [[nodiscard]] host::Result<std::map<std::string, Image>> find_images(const Project& project, const Engine& host,
                                                                      const EngineInfo& target);
 
-/// Builds or finds every image; by service. Engine output passes through on standard output.
+/// Builds or finds every image; by service. Services that are built in the same way are built once. Engine output
+/// passes through on standard output. `builder` is what find_builder() said.
 /// Errors: a build failed, an image is neither here nor to be had, an image has another architecture than asked for.
 [[nodiscard]] host::Result<std::map<std::string, Image>> make_images(const Project& project, const Engine& host,
+                                                                     const host::Result<Builder>& builder,
                                                                      const EngineInfo& target);
 
 }  // namespace talpa::topo

@@ -178,6 +178,27 @@ TEST_F(Deploy, BuildWords) {
     EXPECT_EQ(build_platform(a, amd64), "linux/arm64");
 }
 
+TEST_F(Deploy, WhatIsBuiltInTheSameWayIsBuiltOnce) {
+    const Project project = load(
+        "services:\n  a: {build: web, environment: [A=1]}\n  b: {build: {context: web, target: t}}\n  c: {build: web}\n"
+        "  d: {build: {dockerfile_inline: FROM x}}\n  e: {build: {dockerfile_inline: FROM y}}\n"
+        "  f: {build: {context: web, additional_contexts: {x: \"service:a\"}}}\n  g: {build: web}\n");
+    std::vector<const Service*> services;
+    std::map<std::string, std::string> platforms;
+    for (const Service& service : project.services) {
+        services.push_back(&service);
+        platforms[service.name] = service.name == "g" ? "linux/amd64" : "linux/arm64";
+    }
+    for (const bool contexts : {false, true}) {
+        std::vector<std::string> names;
+        for (const auto& same : same_builds(project, services, {.contexts = contexts}, platforms)) {
+            names.emplace_back();
+            for (const Service* one : same) names.back() += one->name;
+        }
+        EXPECT_THAT(names, ::testing::ElementsAre("ac", "b", "d", "e", "f", "g"));
+    }
+}
+
 Container running(const std::string& name, const std::string& service, const std::string& hash,
                   const std::string& image) {
     Container c;

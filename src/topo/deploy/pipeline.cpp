@@ -51,21 +51,33 @@ host::Result<void> check_keys(const Project& project, const Method& method) {
                                        "remove them, or deploy with the Compose plugin (--compose always)"));
 }
 
-// The lock, asked for beside other questions; who gives up before it is there does not wait for it.
-struct Locking {
-    std::stop_source stop;
-    std::future<host::Result<ProjectLock>> lock;
-
-    Locking(const Target& target, const std::string& project)
-        : lock(std::async(std::launch::async, [&target, project, token = stop.get_token()] {
-              return ProjectLock::take(target, project, "deploy", token);
-          })) {}
-    Locking(const Locking&) = delete;
-    Locking& operator=(const Locking&) = delete;
-    ~Locking() { stop.request_stop(); }
-};
-
 enum class Purpose { Look, Change };
+
+// What the target has of the project, asked for beside other questions; to change it, under the lock. Who gives up
+// before the lock is there does not wait for it.
+struct Asking {
+    struct Answer {
+        std::optional<ProjectLock> lock;
+        std::vector<Container> containers;
+    };
+    std::stop_source stop;
+    std::future<host::Result<Answer>> answer;
+
+    Asking(const Engine& engine, const std::string& project, Purpose purpose)
+        : answer(std::async(
+              std::launch::async, [&engine, project, purpose, token = stop.get_token()]() -> host::Result<Answer> {
+                  Answer found;
+                  if (purpose == Purpose::Change) {
+                      TRY_ASSIGN(ProjectLock lock, ProjectLock::take(engine.target(), project, "deploy", token));
+                      found.lock.emplace(std::move(lock));
+                  }
+                  TRY_ASSIGN(found.containers, engine.containers(project));
+                  return found;
+              })) {}
+    Asking(const Asking&) = delete;
+    Asking& operator=(const Asking&) = delete;
+    ~Asking() { stop.request_stop(); }
+};
 
 struct Prepared {
     std::optional<ProjectLock> lock;  // when it is to be changed
@@ -115,17 +127,12 @@ host::Result<Prepared> prepare(const Project& project, const DeployOptions& opti
     TargetFacts facts;
     facts.kind = engine.kind();
     TRY_ASSIGN(facts.info, engine.info());
-    std::optional<Locking> locking;
-    if (purpose == Purpose::Change) locking.emplace(target, project.name);
+    Asking asking(engine, project.name, purpose);
     TRY_ASSIGN(const ProbeAnswers answers, probe(target, preflight_checks(facts.info), kProbe));
     TargetState state = parse_target_state(answers);
     facts.remoteproc_runtime = state.runtime_path;
-    std::optional<ProjectLock> lock;
-    if (locking) {
-        TRY_ASSIGN(ProjectLock taken, locking->lock.get());
-        lock.emplace(std::move(taken));
-    }
-    TRY_ASSIGN(std::vector<Container> existing, engine.containers(project.name));
+    TRY_ASSIGN(Asking::Answer there, asking.answer.get());
+    std::vector<Container>& existing = there.containers;
     std::vector<PreflightFinding> findings;
     if (options.preflight) findings = judge(project, state, facts, existing, target.destination());
     // By whom? Stopping a core under another project's container would be bad advice.
@@ -136,8 +143,18 @@ host::Result<Prepared> prepare(const Project& project, const DeployOptions& opti
         TRY_ASSIGN(const std::vector<PreflightFinding> names, taken_names(project, engine, existing));
         findings.insert(findings.end(), names.begin(), names.end());
     }
-    return Prepared{std::move(lock),  std::move(engine),   std::move(facts),
-                    std::move(state), std::move(existing), std::move(findings)};
+    return Prepared{std::move(there.lock), std::move(engine),   std::move(facts),
+                    std::move(state),      std::move(existing), std::move(findings)};
+}
+
+// The engine that builds, and what it can do.
+struct Builders {
+    Engine engine;
+    host::Result<Builder> builder;
+};
+
+host::Result<Builders> builders_of(const Engine& engine) {
+    return Builders{engine, find_builder(engine)};
 }
 
 host::Result<void> all_clear(const std::vector<PreflightFinding>& findings) {
@@ -336,10 +353,14 @@ host::Result<Project> deploy(const DeployOptions& options, const Target& target,
     // This machine is asked while the target is.
     const Target here(Destination{.user = {}, .host = "localhost", .port = {}});
     auto host_asked =
-        std::async(target.is_local() ? std::launch::deferred : std::launch::async, [&] { return engine_of(here, {}); });
+        std::async(target.is_local() ? std::launch::deferred : std::launch::async, [&]() -> host::Result<Builders> {
+            TRY_ASSIGN(const Engine engine, engine_of(here, {}));
+            return builders_of(engine);
+        });
     TRY_ASSIGN(const Prepared prepared, prepare(project, options, target, Purpose::Change));
     TRY(all_clear(prepared.findings));
-    TRY_ASSIGN(const Engine host, target.is_local() ? host::Result<Engine>(prepared.engine) : host_asked.get());
+    TRY_ASSIGN(const Builders builders, target.is_local() ? builders_of(prepared.engine) : host_asked.get());
+    const Engine& host = builders.engine;
     TRY_ASSIGN(const Method method, find_method(options.compose, host, prepared.engine, prepared.facts.info, project));
     events.method(method);
     TRY(check_keys(project, method));
@@ -348,7 +369,7 @@ host::Result<Project> deploy(const DeployOptions& options, const Target& target,
                                   [&] { return prepared.engine.all_images(); });
     const ComposePlugin plugin(options.file, options.profiles, host, target);
     TRY_ASSIGN(const auto images, method.plugin ? plugin.make_images(project, prepared.facts.info)
-                                                : make_images(project, host, prepared.facts.info));
+                                                : make_images(project, host, builders.builder, prepared.facts.info));
     if (!target.is_local()) {
         TRY_ASSIGN(const std::vector<Image> there, there_asked.get());
         TRY(send(options, prepared, host, images_to_send(project, images, prepared.engine.kind()), there, events));

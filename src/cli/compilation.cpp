@@ -283,7 +283,7 @@ Result<compiler::Compiled> Compilation::compile() {
         problems_.push_back({std::move(u.source), std::move(u.what), compiler::kUnsupportedHint});
     TRY_ASSIGN(auto compiled, std::move(result));
     result_.program_bytes = compiled.pte.size();
-    result_.nodes = graph_.nodes.size();
+    result_.nodes = compiled.report.npu_nodes + compiled.report.cpu_nodes.size();
     result_.delegates = compiled.report.delegates;
     for (const auto& c : compiled.report.cpu_nodes)
         result_.on_cpu.push_back({compiler::import::where_text(graph_.nodes[c.node].source),

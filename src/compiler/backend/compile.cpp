@@ -66,14 +66,18 @@ class Compilation {
         for (const ValueId id : graph_.inputs) program_.input(program_input(id));
         for (const Part& part : parts.parts) {
             if (part.on_npu) {
+                result_.report.npu_nodes += static_cast<std::uint32_t>(part.nodes.size());
                 TRY(delegate(part));
                 continue;
             }
             for (const std::uint32_t n : part.nodes) {
-                if (skipped_.contains(n)) continue;
+                if (skipped_.contains(n) || parts.absorbed[n]) continue;
                 const Node& node = graph_.nodes[n];
                 if (node.op != Op::Requantize) result_.report.cpu_nodes.push_back({n, parts.reasons[n]});
-                TRY(call_cpu_operator(program_, graph_, node, [&](ValueId v) { return value(v); }));
+                const auto beyond = parts.channels_first.find(n);
+                TRY(call_cpu_operator(program_, graph_, node,
+                                      beyond == parts.channels_first.end() ? ChannelsFirst() : beyond->second,
+                                      [&](ValueId v) { return value(v); }));
             }
         }
         for (const ValueId id : graph_.outputs) program_.output(program_output(id));

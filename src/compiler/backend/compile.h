@@ -79,7 +79,8 @@ struct CpuNode {
 
 struct CompileReport {
     std::vector<DelegateReport> delegates;
-    std::vector<CpuNode> cpu_nodes;
+    std::vector<CpuNode> cpu_nodes;  ///< conversions at the edges are not listed
+    std::uint32_t npu_nodes = 0;
     std::vector<OperationOrigin> origins;
     std::vector<DelegateMap> maps;                                 ///< by delegate
     std::vector<std::pair<std::int32_t, ValueId>> program_values;  ///< value of the method, value of the graph

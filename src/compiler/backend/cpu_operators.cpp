@@ -14,20 +14,22 @@ namespace {
 // One node's calls under way: operands as float32 program values, temporaries, the result.
 class Call {
   public:
-    Call(ProgramBuilder& program, const Graph& graph, const Node& node, std::function<std::int32_t(ValueId)> value_of)
-        : p(program), graph_(graph), node_(node), value_of_(std::move(value_of)) {}
+    Call(ProgramBuilder& program, const Graph& graph, const Node& node, const ChannelsFirst& beyond,
+         std::function<std::int32_t(ValueId)> value_of)
+        : p(program), graph_(graph), node_(node), beyond_(beyond), value_of_(std::move(value_of)) {}
 
     [[nodiscard]] const Value& value(std::size_t i) const { return graph_[node_.inputs[i]]; }
     [[nodiscard]] const Value& result() const { return graph_[node_.outputs[0]]; }
     [[nodiscard]] bool has(std::size_t i) const { return i < node_.inputs.size() && node_.inputs[i] != kNoValue; }
 
     /// Operand i in its real type: dequantized if it is quantized.
-    std::int32_t operand(std::size_t i) {
-        const Value& v = value(i);
-        if (!v.quantization) return value_of_(node_.inputs[i]);
+    std::int32_t operand(std::size_t i) { return real(node_.inputs[i]); }
+    std::int32_t real(ValueId id) {
+        const Value& v = graph_[id];
+        if (!v.quantization) return value_of_(id);
         if (v.is_constant()) return p.constant(DType::Float32, v.shape, real_bytes(v));
         const std::int32_t t = p.tensor(DType::Float32, v.shape);
-        call_dequantize(p, value_of_(node_.inputs[i]), *v.quantization, t);
+        call_dequantize(p, value_of_(id), *v.quantization, t);
         return t;
     }
     /// As stored, for what only moves elements.
@@ -67,14 +69,21 @@ class Call {
     /// A spatial operator on channels-first data: `run(in, out)`.
     template <typename Run>
     void spatial(const Clamp& c, Run run) {
-        const std::int32_t in = channels_first(operand(0), value(0).shape);
+        const std::int32_t in =
+            beyond_.from != kNoValue ? real(beyond_.from) : channels_first(operand(0), value(0).shape);
         const Shape shape = first(result().shape);
-        std::int32_t made = temporary(shape);
+        // Where the result is wanted channels first, as real numbers, it is made in its place.
+        const bool in_place = beyond_.to != kNoValue && !result().quantization;
+        std::int32_t made = in_place && !c.any() ? value_of_(beyond_.to) : temporary(shape);
         run(in, made);
         if (c.any()) {
-            const std::int32_t clamped = temporary(shape);
+            const std::int32_t clamped = in_place ? value_of_(beyond_.to) : temporary(shape);
             clamp(c, made, clamped);
             made = clamped;
+        }
+        if (beyond_.to != kNoValue) {
+            if (!in_place) call_quantize(p, made, *result().quantization, value_of_(beyond_.to));
+            return;
         }
         const std::int32_t to = out();
         p.call("aten::permute_copy.out", {made, p.integers({0, 2, 3, 1}), to, to});
@@ -121,6 +130,7 @@ class Call {
   private:
     const Graph& graph_;
     const Node& node_;
+    ChannelsFirst beyond_;
     std::function<std::int32_t(ValueId)> value_of_;
     std::int32_t real_out_ = -1;
 };
@@ -273,8 +283,9 @@ std::optional<std::string> cpu_obstacle(const Graph& graph, const Node& node) {
 }
 
 host::Result<void> call_cpu_operator(ProgramBuilder& p, const Graph& graph, const Node& node,
+                                     const ChannelsFirst& beyond,
                                      const std::function<std::int32_t(ValueId)>& value_of) {
-    Call c(p, graph, node, value_of);
+    Call c(p, graph, node, beyond, value_of);
     if (const char* name = find(kUnary, node.op)) {
         const std::int32_t x = c.operand(0), to = c.out();
         p.call(name, {x, to, to});

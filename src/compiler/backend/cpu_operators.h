@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/host/error.h"
+#include "compiler/backend/partition.h"
 #include "compiler/backend/program_builder.h"
 #include "compiler/graph/graph.h"
 
@@ -15,8 +16,10 @@ namespace talpa::compiler {
 /// Why the node has no CPU operator either, or nothing.
 [[nodiscard]] std::optional<std::string> cpu_obstacle(const Graph& graph, const Node& node);
 
-/// Appends the calls. `value_of` gives the program's value of a graph value, created at its first use.
+/// Appends the calls. `value_of` gives the program's value of a graph value, created at its first use; `beyond` what a
+/// spatial operator takes instead of its own, channels first.
 [[nodiscard]] host::Result<void> call_cpu_operator(ProgramBuilder& program, const Graph& graph, const Node& node,
+                                                   const ChannelsFirst& beyond,
                                                    const std::function<std::int32_t(ValueId)>& value_of);
 
 /// quantize_per_tensor and dequantize_per_tensor.

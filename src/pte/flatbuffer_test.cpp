@@ -56,6 +56,25 @@ TEST(FlatBuffer, V05_OffsetsOutside) {
                 HasSubstr("misaligned"));
 }
 
+// Texts, tables and vtables that are equal stand in the file once, behind all that refer to them; the reader follows.
+TEST(FlatBuffer, WhatIsEqualIsWrittenOnce) {
+    const auto pair = [] {
+        return TableBuilder().child(0, flat_string("twice the same")).child(1, flat_string("another")).ref();
+    };
+    const auto plan = [&] { return TableBuilder().child(0, flat_string("twice the same")).child(1, pair()).ref(); };
+    const auto size = [&](std::vector<host::FlatRef> plans) {
+        const auto bytes =
+            host::finish_flatbuffer(TableBuilder().child(1, flat_tables(std::move(plans))).ref(), "ET12", 8);
+        const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+        EXPECT_EQ(all.find("twice the same"), all.rfind("twice the same"));
+        const auto root = verify(bytes, TableKind::Program);
+        EXPECT_TRUE(root) << text(root.error());
+        return bytes.size();
+    };
+    const std::size_t one = size({plan()}), three = size({plan(), plan(), plan()});
+    EXPECT_LE(three, one + 16) << "two offsets more";
+}
+
 TEST(FlatBuffer, V05_VtablesOutside) {
     const auto vtable = [](std::int32_t back) {
         return refused(TableKind::ContainerMetadata, two_strings(),

@@ -1,5 +1,6 @@
-// Builds FlatBuffers: tables first, what they refer to after them, vtables with their true inline length. Small and
-// plain, for a compiler writes one file at a time. (pte-format, sections 2 and 15)
+// Builds FlatBuffers: tables first, what they refer to after them, vtables with their true inline length; what is equal
+// (texts, lists, whole tables, vtables) is written once. Small and plain, for a compiler writes one file at a time.
+// (pte-format, sections 2 and 15)
 #pragma once
 
 #include <cstdint>
@@ -55,7 +56,7 @@ template <typename T>
 [[nodiscard]] FlatRef flat_vector(const std::vector<T>& values);
 
 /// Lays the tree out from `first_free` (8, or more to leave room after the identifier) and fills in root offset and
-/// identifier. A node that several parents refer to is written once for each.
+/// identifier. Equal nodes are written once, behind all that refer to them.
 [[nodiscard]] std::vector<std::uint8_t> finish_flatbuffer(const FlatRef& root, std::string_view identifier,
                                                           std::size_t first_free);
 

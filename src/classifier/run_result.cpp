@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/host/grouped.h"
+#include "base/host/printable.h"
 
 namespace talpa::classifier {
 namespace {
@@ -59,12 +60,6 @@ void print_top(std::FILE* to, const Classification& c, const Labels& labels, con
 
 }  // namespace
 
-std::string shown(std::string name) {
-    for (char& c : name)
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
-    return name;
-}
-
 host::Json to_json(const RunResult& result, const Labels& labels) {
     host::Json json = host::Json::object();
     if (!result.image.empty()) json["image"] = result.image;
@@ -107,13 +102,13 @@ std::string document_of(const std::vector<RunResult>& results, bool several, con
 }
 
 void print(std::FILE* to, const RunResult& result, const Labels& labels, const host::Style& style) {
-    if (!result.image.empty()) fmt::print(to, "{}\n", style.bold(shown(result.image)));
+    if (!result.image.empty()) fmt::print(to, "{}\n", style.bold(host::printable(result.image)));
     if (result.classification) print_top(to, *result.classification, labels, style);
     for (std::size_t i = 0; i < result.outputs.size(); ++i) {
         const OutputFile& output = result.outputs[i];
         if (result.classification && output.file.empty()) continue;  // the ranking has shown it
         fmt::print(to, "  output {}: {} [{}]{}\n", i, output.dtype, fmt::join(output.shape, ", "),
-                   output.file.empty() ? "" : " -> " + shown(output.file));
+                   output.file.empty() ? "" : " -> " + host::printable(output.file));
     }
     for (const NumberOutput& number : result.numbers)
         fmt::print(to, "  output {}: {} {}\n", number.index, runtime::value_kind_name(number.kind),

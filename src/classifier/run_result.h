@@ -54,7 +54,4 @@ struct RunResult {
 /// The same for a person.
 void print(std::FILE* to, const RunResult& result, const Labels& labels, const host::Style& style);
 
-/// A name, of a file that a stranger may have made: with ? for what could drive a terminal.
-[[nodiscard]] std::string shown(std::string name);
-
 }  // namespace talpa::classifier

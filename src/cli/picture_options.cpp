@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/host/printable.h"
 #include "base/host/terminal.h"
 
 namespace talpa::cli {
@@ -70,7 +71,7 @@ void tell_doubt(const std::vector<classifier::RunResult>& results, const classif
     const auto ran = std::ranges::find_if(results, [](const auto& result) { return result.error.empty(); });
     if (ran == results.end()) return;
     if (const std::string doubt = labels.doubt(ran->classification ? ran->classification->classes : 0); !doubt.empty())
-        host::say(fmt::format("talpa: note: {}\n", classifier::shown(doubt)));
+        host::say(fmt::format("talpa: note: {}\n", host::printable(doubt)));
 }
 
 host::Result<void> check_all(const std::vector<classifier::RunResult>& results) {

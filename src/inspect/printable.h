@@ -6,14 +6,13 @@
 #include <string_view>
 
 #include "base/host/grouped.h"
+#include "base/host/printable.h"
 
 namespace talpa::inspect {
 
-/// The text with everything that could move a cursor, change colours or reorder what is read written as \xNN or \u{N}:
-/// control characters, bytes that are no UTF-8, bidirectional marks, line separators.
-[[nodiscard]] std::string printable(std::string_view text);
-
 using host::grouped;
+using host::printable;
+
 /// "3.3 MiB", "512 B"
 [[nodiscard]] std::string size_text(std::uint64_t bytes);
 /// Columns that a printable text takes, counting every code point as one.

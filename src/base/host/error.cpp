@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "base/host/printable.h"
+
 namespace talpa::host {
 
 Error::Error(const talpa::Error& e) : code(e.code) {
@@ -23,10 +25,7 @@ std::string Error::describe() const {
     std::string text = context.empty() ? message : context + ": " + message;
     text += fmt::format(" ({})", error_name(code));
     if (!hint.empty()) text += "\n  " + hint;
-    // File names, operators and methods in it may be a stranger's: nothing that could drive a terminal gets through.
-    for (char& c : text)
-        if ((static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7F) c = '?';
-    return text;
+    return printable(text, LineEnds::Keep);  // file names, operators and methods in it may be a stranger's
 }
 
 }  // namespace talpa::host

@@ -6,6 +6,8 @@
 #include <cctype>
 #include <set>
 
+#include "base/host/printable.h"
+
 namespace talpa::compiler::vela {
 namespace {
 
@@ -21,11 +23,9 @@ std::string_view trimmed(std::string_view s) {
     return s;
 }
 
-/// Of strangers' text in messages: at most a line's worth, nothing that a terminal would obey.
+/// Of strangers' text in messages: at most a line's worth.
 std::string shown(std::string_view s) {
-    std::string out(s.substr(0, 80));
-    std::ranges::replace_if(out, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
-    return out;
+    return host::printable(s.substr(0, 80));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/host/file.h"
+#include "base/host/printable.h"
 
 namespace talpa::compiler::vela {
 namespace {
@@ -37,9 +38,8 @@ std::string_view for_ever(const std::string& name) {
 }
 
 std::unexpected<Error> wrong(const Setting& s, std::string_view wanted) {
-    std::string value = s.value.substr(0, 40);
-    std::ranges::replace_if(value, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
-    return failure(ErrorCode::InvalidExternalData, "{}: '{}' is not {}", s.where(), value, wanted);
+    return failure(ErrorCode::InvalidExternalData, "{}: '{}' is not {}", s.where(),
+                   host::printable(s.value.substr(0, 40)), wanted);
 }
 
 /// Reads what it is asked for and remembers what that was, so that the rest can be told.

@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "base/host/file.h"
+#include "base/host/printable.h"
 
 namespace talpa::link::host {
 namespace {
@@ -195,10 +196,7 @@ std::vector<std::string> last_lines(std::string_view text, std::size_t count) {
     while (!text.empty() && lines.size() < count) {
         if (text.back() == '\n') text.remove_suffix(1);
         const std::size_t start = text.rfind('\n') + 1;  // npos + 1 is 0
-        std::string line(text.substr(start).substr(0, kMaxBytes));
-        for (char& c : line)
-            if (c < 0x20 || c > 0x7E) c = '?';
-        lines.push_back(std::move(line));
+        lines.push_back(talpa::host::printable(text.substr(start).substr(0, kMaxBytes), talpa::host::LineEnds::Keep));
         text = text.substr(0, start);
     }
     std::reverse(lines.begin(), lines.end());

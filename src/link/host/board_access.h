@@ -66,7 +66,7 @@ struct RpmsgTtys {
 
 /// Numbers of the /dev/ttyRPMSG* that there are, ascending.
 [[nodiscard]] std::vector<unsigned> rpmsg_tty_numbers(const std::filesystem::path& dev);
-/// At most `count` last lines, and of each at most 200 bytes of printable text.
+/// At most `count` last lines, and of each its first 200 bytes, made printable.
 [[nodiscard]] std::vector<std::string> last_lines(std::string_view text, std::size_t count);
 
 }  // namespace talpa::link::host

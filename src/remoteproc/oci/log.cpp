@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "base/host/printable.h"
 #include "remoteproc/oci/settings.h"
 
 namespace talpa::remoteproc {
@@ -69,19 +70,11 @@ std::string json_quoted(std::string_view text) {
             out += "\\n";
         } else if (byte < 0x20 || byte == 0x7F) {
             out += fmt::format("\\u{:04x}", byte);
-        } else if (byte < 0x80) {
-            out += text[i];
+        } else if (const std::size_t length = host::utf8_length(text.substr(i)); length > 0) {
+            out += text.substr(i, length);
+            i += length - 1;
         } else {
-            const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC2 ? 2 : 0;
-            bool sound = length > 0 && byte < 0xF5 && i + length <= text.size();
-            for (std::size_t k = 1; sound && k < length; ++k)
-                sound = (static_cast<unsigned char>(text[i + k]) & 0xC0) == 0x80;
-            if (sound) {
-                out += text.substr(i, length);
-                i += length - 1;
-            } else {
-                out += '?';
-            }
+            out += '?';
         }
     }
     return out + "\"";

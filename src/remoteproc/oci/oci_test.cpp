@@ -219,6 +219,7 @@ TEST(FeaturesTest, AreJson) {
 
 TEST(LogTest, TextOfStrangersIsQuoted) {
     EXPECT_EQ(json_quoted("a\"b\\c\n\x01\x7f\xff\xc3\xa9"), "\"a\\\"b\\\\c\\n\\u0001\\u007f?\xc3\xa9\"");
+    EXPECT_EQ(json_quoted("\xe0\x80\x80\xed\xa0\x80"), "\"??????\"");  // an overlong form and a surrogate: no UTF-8
 }
 
 TEST(NamespacesTest, NewOnesBecomeFlagsAndPathsAreSkipped) {

@@ -25,19 +25,6 @@ host::Error os_error(std::string_view verb, std::string_view what, int error) {
     return {code, std::move(text)};
 }
 
-std::string printable(std::string_view text) {
-    std::string out;
-    out.reserve(text.size());
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte == 0x7F)
-            out += fmt::format("\\x{:02x}", byte);
-        else
-            out += c;
-    }
-    return out;
-}
-
 std::string error_line(const host::Error& error) {
     return error.context.empty() ? error.message : error.context + ": " + error.message;
 }

@@ -7,6 +7,7 @@
 
 #include "base/host/error.h"
 #include "base/host/fd.h"
+#include "base/host/printable.h"
 
 namespace talpa::remoteproc {
 
@@ -14,6 +15,7 @@ template <typename T>
 using Result = host::Result<T>;
 
 using host::Fd;
+using host::printable;
 using host::read_fd;
 using host::write_all;
 
@@ -31,9 +33,6 @@ using host::write_all;
 [[nodiscard]] inline std::unexpected<host::Error> os_failure(std::string_view verb, std::string_view what, int error) {
     return std::unexpected<host::Error>(os_error(verb, what, error));
 }
-
-/// A stranger's text made fit for one line of a log: control bytes become \xNN.
-[[nodiscard]] std::string printable(std::string_view text);
 
 /// The error as one line without talpa's code name: "context: message".
 [[nodiscard]] std::string error_line(const host::Error& error);

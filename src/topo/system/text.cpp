@@ -12,76 +12,7 @@ bool is_space(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
 }
 
-// Length of the UTF-8 sequence at `i`, 0 if it is broken; `code` is its code point.
-std::size_t utf8_length(std::string_view s, std::size_t i, std::uint32_t& code) {
-    const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(s[k]); };
-    const unsigned char first = byte(i);
-    std::size_t n = 0;
-    if (first < 0x80) {
-        code = first;
-        return 1;
-    }
-    if (first >= 0xC2 && first < 0xE0) {
-        n = 2;
-        code = first & 0x1FU;
-    } else if (first >= 0xE0 && first < 0xF0) {
-        n = 3;
-        code = first & 0x0FU;
-    } else if (first >= 0xF0 && first < 0xF5) {
-        n = 4;
-        code = first & 0x07U;
-    }
-    if (n == 0 || i + n > s.size()) return 0;
-    for (std::size_t k = 1; k < n; ++k) {
-        if ((byte(i + k) & 0xC0U) != 0x80) return 0;
-        code = (code << 6) | (byte(i + k) & 0x3FU);
-    }
-    const bool overlong = (n == 3 && code < 0x800) || (n == 4 && code < 0x10000);
-    const bool surrogate = code >= 0xD800 && code < 0xE000;
-    return overlong || surrogate || code > 0x10FFFF ? 0 : n;
-}
-
-// Marks that turn the direction of a line or hide text in it.
-bool is_trick(std::uint32_t code) {
-    return (code >= 0x80 && code < 0xA0) || (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) ||
-           code == 0x200E || code == 0x200F || code == 0x2028 || code == 0x2029;
-}
-
 }  // namespace
-
-std::string printable(std::string_view text, LineEnds line_ends) {
-    std::string out;
-    out.reserve(text.size());
-    for (std::size_t i = 0; i < text.size();) {
-        if (line_ends == LineEnds::Replace && (text[i] == '\n' || text.substr(i, 2) == "\r\n")) {
-            while (i < text.size() && (text[i] == '\n' || text[i] == '\r')) ++i;
-            if (i < text.size() && !out.empty()) out += "; ";
-            continue;
-        }
-        std::uint32_t code = 0;
-        const std::size_t n = utf8_length(text, i, code);
-        if (n == 0) {
-            out += '?';
-            ++i;
-            continue;
-        }
-        const bool control = code < 0x20 || code == 0x7F;
-        const bool kept = code == '\t' || (code == '\n' && line_ends == LineEnds::Keep);
-        if ((control && !kept) || is_trick(code))
-            out += '?';
-        else
-            out += text.substr(i, n);
-        i += n;
-    }
-    return out;
-}
-
-bool is_utf8(std::string_view text) {
-    std::uint32_t code = 0;
-    for (std::size_t i = 0, n = 0; i < text.size(); i += n)
-        if ((n = utf8_length(text, i, code)) == 0) return false;
-    return true;
-}
 
 std::string_view trimmed(std::string_view text) {
     while (!text.empty() && is_space(text.front())) text.remove_prefix(1);

@@ -1,5 +1,5 @@
-// Small text helpers of topo: what a stranger's text may do to a terminal (nothing), words for a shell, truth of a
-// variable, Go durations (topo spec, sections 2.2, 2.5).
+// Small text helpers of topo: lines and words, words for a shell, truth of a variable, Go durations (topo spec,
+// sections 2.2, 2.5).
 #pragma once
 
 #include <chrono>
@@ -8,15 +8,19 @@
 #include <string_view>
 #include <vector>
 
+#include "base/host/printable.h"
+
 namespace talpa::topo {
 
-/// Foreign text as it may be shown: control characters (C0, DEL, C1) and broken UTF-8 become '?'; tabs and, if wanted,
-/// line ends stay; else lines are joined by "; ". So no x-topo text, target answer or image name can drive the
-/// terminal.
-enum class LineEnds { Keep, Replace };
-[[nodiscard]] std::string printable(std::string_view text, LineEnds line_ends = LineEnds::Keep);
+using host::is_utf8;
+using host::LineEnds;
 
-[[nodiscard]] bool is_utf8(std::string_view text);
+/// Foreign text as it may be shown: no x-topo text, target answer or image name can drive the terminal. Lines stay;
+/// host::printable with LineEnds::Replace, which that argument finds, makes one line of them.
+[[nodiscard]] inline std::string printable(std::string_view text) {
+    return host::printable(text, LineEnds::Keep);
+}
+
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 [[nodiscard]] std::string lower(std::string_view text);
 [[nodiscard]] std::vector<std::string> split(std::string_view text, std::string_view separator);

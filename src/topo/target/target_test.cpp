@@ -149,12 +149,7 @@ TEST(Probe, AnswersComeBackByName) {
     EXPECT_TRUE(parse_probe("__TOPO_n1__end a 0\n__TOPO_n1__begin a\n__TOPO_n1__end a x\n", "n1").empty());
 }
 
-TEST(Text, WhatStrangersWriteCannotDriveATerminal) {
-    EXPECT_EQ(printable("a\x1b[2Jb\x07\x7f\r\n"), "a?[2Jb???\n");
-    EXPECT_EQ(printable("ü\xC2\x9B"
-                        "31m\xE2\x80\xAE"
-                        "x\xff"),
-              "ü?31m?x?");
+TEST(Text, WordsForAShellAndDurations) {
     EXPECT_EQ(shell_quoted("it's $(x)"), "'it'\\''s $(x)'");
     EXPECT_EQ(parse_duration("1m30s")->count(), 90'000);
     EXPECT_EQ(parse_duration("250ms")->count(), 250);

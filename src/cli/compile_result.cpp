@@ -2,21 +2,18 @@
 
 #include <fmt/format.h>
 
+#include "base/host/grouped.h"
 #include "base/host/json.h"
 
 namespace talpa::cli {
 namespace {
 
+using host::grouped;
+
 std::string size_text(std::uint64_t bytes) {
     if (bytes >= compiler::kUnlimited) return "unlimited";
     if (bytes >= 10 << 20) return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
     return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
-}
-
-std::string grouped(std::uint64_t number) {
-    std::string digits = std::to_string(number);
-    for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-    return digits;
 }
 
 }  // namespace

@@ -148,6 +148,8 @@ def check_changes(check, board, project):
     ran = topo("rollback", "--target", TARGET, cwd=project)
     check.equal(ran.returncode, 0, f"rollback: {ran.stdout}{ran.stderr}")
     check.equal(page(), "v1 hello world", "the page before")
+    shown = json.loads(topo("ps", "--target", TARGET, "--json", cwd=project).stdout)["containers"]
+    check.equal([c["image"] for c in shown], ["e2e-runner", "e2e-web"], "images have their names after a rollback")
     ran = topo("rollback", "--target", TARGET, cwd=project)
     check.equal(ran.returncode, 0, f"rollback of the rollback: {ran.stderr}")
     check.equal(page(), "v2 hello world", "and forth again")

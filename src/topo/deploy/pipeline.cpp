@@ -239,13 +239,14 @@ std::string what_is_there(const Engine& engine, const std::string& project) {
 // The containers of a record, in place of what is there.
 host::Result<void> restore(const Engine& engine, const std::string& project, Record record, const ApplyOptions& options,
                            DeployEvents& events) {
-    for (Desired& d : record.containers) d.words[d.image_at] = d.image_id;  // the name means a newer image by now
+    for (Desired& d : record.containers) {
+        // The name means a newer image by now. Where it cannot be given back the ID does, though `ps` shows it then.
+        if (!engine.tag(d.image_id, d.image)) d.words[d.image_at] = d.image_id;
+    }
     TRY_ASSIGN(const std::vector<Container> existing, engine.containers(project));
     const ApplyPlan plan = plan_apply(record.containers, existing, {}, options);
-    TRY(apply(engine, plan, options,
-              [&](const std::string& name, std::string_view what) { events.container(name, what); }));
-    for (const Desired& d : record.containers) (void)engine.tag(d.image_id, d.image);
-    return {};
+    return apply(engine, plan, options,
+                 [&](const std::string& name, std::string_view what) { events.container(name, what); });
 }
 
 // `up`, and then what the plugin does not do: the health gate, and the way back.

@@ -266,12 +266,16 @@ def check_lock(check, board, project):
     # Two services whose images are one, under two names.
     (project / "small").mkdir()
     shutil.copy(project / "app" / "web", project / "small" / "web")
-    (project / "small" / "Dockerfile").write_text("FROM scratch\nCOPY web /web\nENTRYPOINT [\"/web\"]\n")
-    compose.write_text("services:\n" + "".join(f"  {name}: {{platform: linux/arm64, build: small}}\n" for name in ("one", "two")))
+    (project / "small" / "Dockerfile").write_text("FROM scratch AS base\nCOPY web /web\nENTRYPOINT [\"/web\"]\nFROM base AS three\nCOPY web /three\nFROM base AS four\nCOPY web /four\nFROM base\n")
+    compose.write_text("services:\n" + "".join(f"  {name}: {{platform: linux/arm64, build: small}}\n" for name in ("one", "two")) +
+                       "".join(f"  {name}: {{platform: linux/arm64, build: {{context: small, target: {name}}}}}\n" for name in ("three", "four")))
     ran = topo("deploy", "--target", TARGET, cwd=project)
     check.equal(ran.returncode, 0, f"one image, two names: {ran.stdout}{ran.stderr}")
     shown = json.loads(topo("ps", "--target", TARGET, "--json", cwd=project).stdout)["containers"]
-    check.equal([(c["names"], c["image"]) for c in shown], [(f"{project.name}-{name}-1", f"{project.name}-{name}") for name in ("one", "two")], "each under its own")
+    check.equal([(c["names"], c["image"]) for c in shown], [(f"{project.name}-{name}-1", f"{project.name}-{name}") for name in ("four", "one", "three", "two")], "each under its own")
+    # Builds that share a stage make it once: else the next deployment would find another image.
+    ran = topo("deploy", "--target", TARGET, cwd=project)
+    check.equal([ran.stdout.count(f"{project.name}-{name}-1  Running") for name in ("one", "two", "three", "four")], [1, 1, 1, 1], f"nothing has changed: {ran.stdout}{ran.stderr}")
     topo("down", "--target", TARGET, cwd=project)
     compose.write_text(good)
     check.equal(board.run("podman ps -aq").stdout, "", "nothing is left")

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <future>
 #include <set>
+#include <utility>
 
 #include "base/host/file.h"
 #include "base/host/terminal.h"
@@ -103,18 +104,56 @@ host::Result<void> build_one(const Project& project, const std::vector<const Ser
     return {};
 }
 
+std::optional<std::string> dockerfile_text(const Project& project, const Build& build) {
+    if (!build.dockerfile_inline.empty()) return build.dockerfile_inline;
+    auto text = host::read_text(std::filesystem::path(project.folder) / build.context / build.dockerfile, 1 << 20);
+    if (!text) return std::nullopt;
+    return *std::move(text);
+}
+
 // Does its Dockerfile name the other's image, or are both the same image? That the name occurs in it for another reason
 // costs no more than time.
 bool may_need(const Project& project, const Service& service, const Service& other) {
     const std::string image = project.image_of(other);
     if (project.image_of(service) == image) return true;
-    const Build& build = *service.build;
-    std::string text = build.dockerfile_inline;
-    if (text.empty()) {
-        const auto file = std::filesystem::path(project.folder) / build.context / build.dockerfile;
-        if (auto read = host::read_text(file, 1 << 20)) text = *std::move(read);
+    return dockerfile_text(project, *service.build).value_or("").find(image) != std::string::npos;
+}
+
+// How each stage of a Dockerfile begins: its FROM, without the stage's name, and the instruction behind it.
+std::set<std::string> beginnings(const std::string& dockerfile) {
+    std::set<std::string> all;
+    std::string pending, from;
+    bool has_from = false;
+    const auto next = [&](const std::string& instruction) {
+        if (has_from) all.insert(from + "\n" + instruction);
+        has_from = false;
+    };
+    for (const std::string& line : lines_of(dockerfile)) {
+        std::string text(trimmed(line));
+        if (text.empty() || text.starts_with('#')) continue;
+        const bool goes_on = text.ends_with('\\');
+        if (goes_on) text.pop_back();
+        pending += std::string(trimmed(text)) + " ";
+        if (goes_on) continue;
+        const std::string instruction(trimmed(std::exchange(pending, {})));
+        next(instruction);
+        if (!lower(instruction).starts_with("from ")) continue;
+        from = instruction.substr(0, lower(instruction).find(" as "));
+        has_from = true;
     }
-    return text.find(image) != std::string::npos;
+    next({});
+    return all;
+}
+
+// Podman finds the layers of an earlier build by what made them. Two builds that begin alike and run at the same time
+// make those layers twice, and the next time both find the same one of the two: one image would be another, and its
+// container replaced, though nothing has changed.
+bool begin_alike(const Project& project, const Service& service, const Service& other) {
+    const auto one = dockerfile_text(project, *service.build), two = dockerfile_text(project, *other.build);
+    if (!one || !two) return true;
+    const std::set<std::string> there = beginnings(*two);
+    const std::set<std::string> here = beginnings(*one);
+    return std::any_of(here.begin(), here.end(), [&](const std::string& text) { return there.contains(text); });
 }
 
 using Same = std::vector<const Service*>;
@@ -134,8 +173,9 @@ std::vector<std::vector<Same>> in_levels(const Project& project, const std::vect
                     level = std::max(level, other->second + 1);
         for (const Same& before : order) {
             if (before.front() == &service) break;
+            const bool alike = builder.kind == EngineKind::Podman && begin_alike(project, service, *before.front());
             for (const Service* one : before)
-                if (may_need(project, service, *one)) level = std::max(level, level_of[one->name] + 1);
+                if (alike || may_need(project, service, *one)) level = std::max(level, level_of[one->name] + 1);
         }
         for (const Service* one : same) level_of[one->name] = level;
         if (levels.size() <= level) levels.resize(level + 1);

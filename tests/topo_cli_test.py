@@ -4,6 +4,7 @@ follows the command table, start-up and memory."""
 import json
 import os
 import pathlib
+import pty
 import resource
 import shutil
 import signal
@@ -116,6 +117,51 @@ def check_clone(check, folder):
         check.that(ran.returncode == 1 and "failed to copy project: failed to clone git repository" in ran.stderr and not (folder / "gone").exists(), f"a ref that is not there: {ran.stderr}")
         check.equal(topo("clone", "git:ext::sh -c touch% /tmp/x", "evil", cwd=folder).returncode, 1, "a URL that would run a program")
         check.equal(topo("clone", "git:--upload-pack=x", "evil", cwd=folder).returncode, 1, "a URL that would be an option")
+
+
+def at_terminal(words, answers, env=None):
+    """What shows on a terminal: each answer is typed when a question for it stands there. Its exit status too."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([str(TOPO), *map(str, words)], stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm", **(env or {})}, start_new_session=True)
+    os.close(theirs)
+    shown = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            shown += chunk
+            if answers and shown.endswith(b"> "):
+                os.write(ours, answers.pop(0).encode() + b"\n")
+    except OSError:  # the other side is gone
+        pass
+    os.close(ours)
+    return process.wait(timeout=60), shown.decode().replace("\r\n", "\n")
+
+
+def check_terminal(check, folder):
+    """Questions as the original asks them (its section 7.3), and colours."""
+    path = folder / "asked.yaml"
+    shutil.copy(SAMPLES / "valid/02-all-fields.yaml", path)
+    status, shown = at_terminal(("configure", "-f", path), ["  TMP117 ", "", ""])
+    check.equal(status, 0, f"answers: {shown}")
+    check.equal(path.read_text(), (SAMPLES / "valid/02-all-fields.yaml").read_text().replace('SENSOR_MODEL: ""', 'SENSOR_MODEL: "TMP117"'), "only that line")
+    check.has(shown, "Provide: ", "the question")
+    check.has(shown, 'Current: [""]\nSENSOR_MODEL (required, leave blank to keep current)> ', "the question")
+    order = [shown.find(f"{name} (") for name in ("SENSOR_MODEL", "TITLE", "UNIT")]
+    check.that(-1 not in order and order == sorted(order), f"in the order of the file: {shown}")
+    shutil.copy(SAMPLES / "valid/08-shared-parameter.yaml", path)
+    check.has(at_terminal(("configure", "-f", path), [""])[1], 'Current: ["eu","us"]\n', "two current values")
+    check.equal(path.read_text(), (SAMPLES / "valid/08-shared-parameter.yaml").read_text(), "blank keeps")
+    shutil.copy(SAMPLES / "invalid/15-required-unset.yaml", path)
+    status, shown = at_terminal(("configure", "-f", path), [""])
+    check.that(status == 1 and "missing value(s) for required parameters" in shown, f"a required one, left blank: {shown}")
+    (folder / "Dockerfile").write_text("FROM scratch\n")
+    ran = topo("deploy", "-t", "root@127.0.0.1:9", "-f", path)  # the original asks for them on clone and configure only
+    check.has(ran.stderr, "missing value(s) for required parameters:\n  TOKEN_NAME:", "deploy says what is missing")
+    # All that is required stands on the command line: nothing is asked.
+    shutil.copy(SAMPLES / "valid/02-all-fields.yaml", path)
+    check.that("Provide" not in at_terminal(("configure", "-f", path, "SENSOR_MODEL=A"), [])[1], "nothing is asked")
+    for env, coloured in (({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)):
+        for words in (("projects", "-s", f"file://{SAMPLES}/catalog/ok.json"), ("nope",)):
+            check.equal("\x1b[" in at_terminal(words, [], env)[1], coloured, f"colours: {words} {env}")
 
 
 def check_submodules(check, folder):
@@ -435,6 +481,7 @@ def main():
         check_usage(check)
         check_clone(check, folder)
         check_submodules(check, folder)
+        check_terminal(check, folder)
         check_values(check, folder)
         check_odd_files(check, folder)
         check_boards(check, folder)

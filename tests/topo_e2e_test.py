@@ -104,6 +104,12 @@ def check_deploy(check, board, project):
     check.that("Podman is used" not in ran.stderr, f"what is found needs no warning: {ran.stderr}")
     logs = topo("logs", "--target", TARGET, "web", cwd=project).stdout
     check.has(logs, "serving hello world", "logs")
+    # Firmware has no standard output: what it says is in the trace of its remote processor.
+    board.run("mount -t tmpfs tmpfs /sys/kernel/debug; mkdir -p /sys/kernel/debug/remoteproc/remoteproc0; echo up and running > /sys/kernel/debug/remoteproc/remoteproc0/trace0")
+    check.has(topo("logs", "--target", TARGET, cwd=project).stdout, "imx-rproc  | up and running", "the firmware's trace")
+    said = [json.loads(line) for line in topo("logs", "--target", TARGET, "--json", "runner", cwd=project).stdout.splitlines()]
+    check.that({"container": "e2e-runner-1", "source": "trace", "line": "up and running"} in said, f"the firmware's trace: {said}")
+    board.run("umount /sys/kernel/debug")
     labels = json.loads(board.run(f"{ENGINE} inspect e2e-web-1").stdout)[0]["Config"]["Labels"]
     check.equal({k: labels.get(f"com.docker.compose.{k}") for k in ("project", "service", "container-number", "oneoff")},
                 {"project": "e2e", "service": "web", "container-number": "1", "oneoff": "False"}, "labels as Compose sets them")

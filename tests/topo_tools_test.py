@@ -5,6 +5,7 @@ import os
 import pathlib
 import pty
 import shutil
+import signal
 import subprocess
 
 from topo_board import Board, Checks, PORT, TOPO, build_web, clean, need_root, private_machine, scratch_folder, sh, topo
@@ -199,12 +200,30 @@ def check_foreign(check, board, project):
     board.run("podman rmi other-s other-a")  # its name for the same image
 
 
+def check_architecture(check, board, project):
+    """An image for another architecture is refused before anything is sent or started; Podman would start it with a warning."""
+    other = project.parent / "arch"
+    other.mkdir()
+    (other / "compose.yaml").write_text("services: {a: {image: for-arm, platform: linux/arm64}}\n")
+    sh(f"podman build -q --no-cache --platform linux/arm64 -t for-arm {project}/app", capture_output=True)
+    before = board.run("podman images -aq; podman ps -aq").stdout
+    ran = topo("deploy", "--target", TARGET, cwd=other)
+    check.that(ran.returncode == 1 and 'the image for-arm of service "a" is linux/arm64' in ran.stderr and "the target is linux/amd64" in ran.stderr, f"another architecture: {ran.stdout}{ran.stderr}")
+    check.equal(board.run("podman images -aq; podman ps -aq").stdout, before, "nothing was sent or started")
+
+
 def check_status_prune(check, board, project):
     status = json.loads(topo("status", "--target", TARGET, "--json", cwd=project).stdout)
     check.equal((status["containers"][0]["state"], status["remoteProcessors"][0]["name"]), ("running", "imx-rproc"), "status")
+    watching = subprocess.Popen([str(TOPO), "status", "--watch", "--target", TARGET, "--json"], cwd=project, stdout=subprocess.PIPE, text=True, env={**os.environ, "HOME": "/root"})
+    looks = [json.loads(watching.stdout.readline()) for _ in range(2)]
+    watching.send_signal(signal.SIGINT)
+    watching.communicate(timeout=600)
+    check.equal((watching.returncode, [look["containers"][0]["state"] for look in looks]), (130, ["running", "running"]), "status --watch")
     for version in ("v2", "v3"):
         build_web(project / "app", version)
-        check.equal(topo("deploy", "--target", TARGET, cwd=project).returncode, 0, f"deploy {version}")
+        ran = topo("deploy", "--target", TARGET, "-q", cwd=project)
+        check.equal((ran.returncode, "sha256" in ran.stdout, [line for line in ran.stdout.split() if len(line) == 64]), (0, False, []), f"deploy {version}: {ran.stdout}")
     before = board.run("podman images -aq --no-trunc | sort -u | wc -l").stdout
     check.equal(topo("prune", "--target", TARGET, cwd=project).returncode, 1, "prune does not do it unasked")
     # While it waits for an answer, others are not kept waiting.
@@ -257,6 +276,8 @@ def main():
         make_project(project)
         check_many(check, board, project)
         check_foreign(check, board, project)
+        if os.uname().machine == "x86_64":
+            check_architecture(check, board, project)
         check_status_prune(check, board, project)
         check_local(check, project)
     finally:

@@ -116,6 +116,9 @@ def check_unreachable(check):
     for where in ("root@10.9.9.9", "root@127.0.0.1:2298", "root@192.0.2.1"):
         ran = timed(check, 30, f"deploy to {where}", lambda: topo("deploy", "--target", where, "--connect-timeout", "2s", cwd=project))
         check.that(ran.returncode == 1 and ("timed out" in ran.stderr or "unreachable" in ran.stderr) and "Build images" not in ran.stdout, f"deploy to {where}: {ran.stdout}{ran.stderr}")
+    for words in (("status",), ("down",), ("prune",), ("install", "remoteproc-runtime")):  # others: topo_compose_test
+        ran = timed(check, 30, f"{words} of a silent target", lambda: topo(*words, "--target", "root@127.0.0.1:2298", "--connect-timeout", "1s", cwd=project))
+        check.that(ran.returncode == 1 and "timed out" in ran.stderr, f"{words} of a silent target: {ran.stdout}{ran.stderr}")
     shutil.rmtree(project)
 
 
@@ -140,7 +143,15 @@ def check_odd_targets(check, board):
     report = timed(check, 30, "an engine that hangs", lambda: health(TARGET, "--timeout", "8s"))
     check.equal([d["status"] for d in report["dependencies"] if d["name"] == "Container Engine"], ["error"], f"an engine that hangs: {report}")
     check.equal([d["status"] for d in report["dependencies"] if d["name"] == "Hardware Info"], ["ok"], f"what is asked beside it: {report}")
-    board.run("rm /usr/local/bin/podman /usr/local/bin/lscpu")
+    # The catalogue: all features must be there, and those that are not are named (the original is content with one).
+    board.run("rm /usr/local/bin/podman; printf '#!/bin/sh\\necho \\047{\"lscpu\": [{\"field\": \"Model name:\", \"data\": \"A55\"}, {\"field\": \"Core(s) per socket:\", \"data\": \"2\"}, "
+              "{\"field\": \"Socket(s):\", \"data\": \"1\"}, {\"field\": \"Flags:\", \"data\": \"fp asimd\"}]}\\047\\n' > /usr/local/bin/lscpu")
+    catalogue = pathlib.Path(__file__).parent / "golden/topo/catalog/ok.json"
+    ran = topo("projects", "--source", f"file://{catalogue}", "--target", TARGET, "--timeout", "60s")
+    check.equal([line for line in ran.stdout.splitlines() if line[:1] in ("✅", "❌")], ["✅ Alpha Web", "❌ Beta SVE", "✅ Gamma Firmware"], f"a board with NEON and a remote processor: {ran.stdout}{ran.stderr}")
+    projects = json.loads(topo("projects", "--source", f"file://{catalogue}", "--target", TARGET, "--timeout", "60s", "--json").stdout)
+    check.equal([(p["compatibility"], p.get("missingFeatures")) for p in projects], [("supported", None), ("unsupported", ["SVE"]), ("supported", None)], "which features are missing")
+    board.run("rm /usr/local/bin/lscpu")
     # A shell that ends before it is asked anything: that is said, not that the target has no engine.
     board.run("echo 'echo come back tomorrow >&2; exit 1' > /root/.bashrc")
     project = pathlib.Path("/root/closed")

@@ -46,7 +46,7 @@ def check_usage(check):
             # Flags may stand before their command (-v is then the command's), "--" ends them, and the hint is for what was meant.
             (("-v", "ps"), 2, "target not specified"), (("-q", "ps"), 2, "target not specified"), (("-t", "a b", "ps"), 2, "invalid target"),
             (("--target", "a b", "-v", "ps"), 2, "invalid target"), (("-o", "ps"), 2, 'invalid output format "ps"'), (("-o", "yaml"), 2, 'invalid output format "yaml"'),
-            (("ps", "--", "x"), 2, "accepts 0 arg(s), received 1"), (("depoly",), 2, "did you mean topo deploy?"), (("health", "--nope"), 2, "topo health --help"),
+            (("down", "-t", "a", "-t", "b"), 2, "topo down takes one --target"), (("ps", "--", "x"), 2, "accepts 0 arg(s), received 1"), (("depoly",), 2, "did you mean topo deploy?"), (("health", "--nope"), 2, "topo health --help"),
             (("new", ""), 2, "a path for the project is needed"), (("clone", "dir:/", "--", "-dash", "A=1"), 1, "-dash is inside source directory")):
         ran = topo(*words, env={"TOPO_TARGET": ""}, cwd="/")
         check.equal(ran.returncode, status, f"status of topo {' '.join(words)}: {ran.stderr}")

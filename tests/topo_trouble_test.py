@@ -170,12 +170,12 @@ def check_odd_targets(check, board):
     board.run("rm -r /sys/class/remoteproc/remoteproc1")
 
 
-def make_project(folder):
+def make_project(folder, size=96 << 20):
     (folder / "app").mkdir(parents=True)
     (folder / "compose.yaml").write_text("services:\n  app:\n    platform: linux/arm64\n    build: app\n    ports: [\"3005:3000\"]\n")
     build_web(folder / "app", "v1")
     (folder / "app" / "Dockerfile").write_text("FROM scratch\nCOPY big /big\nCOPY web /web\nENTRYPOINT [\"/web\"]\n")
-    (folder / "app" / "big").write_bytes(os.urandom(96 << 20))
+    (folder / "app" / "big").write_bytes(os.urandom(size))
 
 
 def deploy(project, *words):
@@ -240,6 +240,74 @@ def check_interrupt(check, board, project):
     check.equal(process.returncode, 130, f"interrupted: {out}{err}")
     check.equal(board.run("podman inspect --format '{{.Id}}' " + f"{project.name}-app-1").stdout, first, f"the old container is back: {out}{err}")
     check.that("topo-old" not in board.run("podman ps -a --format '{{.Names}}'").stdout, "under its own name")
+    compose.write_text(good)
+    topo("down", "--target", TARGET, cwd=project)
+
+
+def page():
+    with urllib.request.urlopen("http://127.0.0.1:3005/", timeout=30) as answer:
+        return answer.read().decode().strip()
+
+
+def check_killed(check, board, project):
+    """What an interrupt or a kill leaves in the middle of a replacement is put back, by the same topo or by the next one."""
+    compose, name = project / "compose.yaml", f"{project.name}-app-1"
+    good = compose.read_text()
+
+    def write(greeting, more=""):
+        compose.write_text(good + f"    environment: {{GREETING: {greeting}}}\n" + more)
+
+    def identity():
+        return board.run("podman ps --no-trunc --format '{{.ID}} {{.Names}}'").stdout
+
+    def start(*words):
+        return subprocess.Popen([str(TOPO), "deploy", "--target", TARGET, *words], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "HOME": "/root"})
+
+    for greeting in ("one", "two"):
+        write(greeting)
+        ran = deploy(project)
+        check.equal(ran.returncode, 0, f"{greeting}: {ran.stdout}{ran.stderr}")
+    before = identity()
+    # Ctrl-C while the engine stops the old one: it has been stopped, but that has not come back to topo.
+    board.run("printf '#!/bin/sh\\n/usr/bin/podman \"$@\" || exit\\n[ \"$1\" != stop ] || { touch /run/has-stopped; sleep 2; }\\n' > /usr/local/bin/podman; chmod 755 /usr/local/bin/podman")
+    write("three")
+    process = start()
+    for _ in range(600):
+        if board.run("ls /run/has-stopped", check=False).returncode == 0:
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=600)
+    board.run("rm /usr/local/bin/podman /run/has-stopped")
+    check.that(process.returncode == 130 and f"the old containers run again: {name}" in err, f"interrupted in a stop: {process.returncode} {out}{err}")
+    check.equal((identity(), page()), (before, "v1 two"), "and so it is")
+    # Killed when the new one is there and not yet known to be good: "the deployment before" is the last good one.
+    write("four", "    healthcheck: {test: [\"CMD\", \"/none\"], interval: 1s}\n")
+    process = start("--wait", "10m")
+    for _ in range(600):
+        names = board.run("podman ps -a --format '{{.Names}}'").stdout.split()
+        if f"topo-old-{name}" in names and name in names:
+            break
+        time.sleep(0.1)
+    process.kill()
+    process.communicate()
+    ran = topo("rollback", "--target", TARGET, cwd=project)
+    check.that(ran.returncode == 0 and "the last deployment did not come to its end" in ran.stderr, f"rollback of a deployment that was cut: {ran.stdout}{ran.stderr}")
+    check.equal((page(), board.run("podman ps -a --format '{{.Names}}'").stdout), ("v1 two", f"{name}\n"), "the last good one, and nothing beside it")
+    ran = topo("rollback", "--target", TARGET, cwd=project)
+    check.equal((ran.returncode, page()), (0, "v1 one"), f"the one before: {ran.stdout}{ran.stderr}")
+    # Killed when the old one was put aside and no new one was there.
+    before = identity()
+    board.run(f"podman stop {name}; podman rename {name} topo-old-{name}")
+    write("one")
+    ran = deploy(project)
+    check.equal((ran.returncode, identity(), page()), (0, before, "v1 one"), f"what had been put aside is the service's: {ran.stdout}{ran.stderr}")
+    board.run(f"podman rename {name} other-name")
+    ran = deploy(project)
+    check.equal((ran.returncode, identity()), (0, before), f"somebody renamed it: {ran.stdout}{ran.stderr}")
+    if board.run(f"podman pause {name}", check=False).returncode == 0:
+        ran = deploy(project)
+        check.equal((ran.returncode, identity(), page()), (0, before, "v1 one"), f"a paused one: {ran.stdout}{ran.stderr}")
     compose.write_text(good)
     topo("down", "--target", TARGET, cwd=project)
 
@@ -363,6 +431,8 @@ def main():
         check_preflight(check, board, project)
         check_cut(check, board, project)
         check_interrupt(check, board, project)
+        make_project(scratch / "killed", 1000)
+        check_killed(check, board, scratch / "killed")
         check_lock(check, board, project)
         check_crowd(check, board, project)
     finally:

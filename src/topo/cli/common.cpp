@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -40,6 +41,9 @@ host::Result<void> board_is_up(const std::string& name) {
 }  // namespace
 
 std::expected<std::optional<Destination>, Failure> given_target(const Invocation& invocation) {
+    const std::vector<std::string> all = invocation.all("--target");
+    if (std::any_of(all.begin(), all.end(), [&](const std::string& one) { return one != all.front(); }))
+        return wrong_usage(fmt::format("topo {} takes one --target (deploy takes several)", invocation.command->name));
     const std::string given = chosen_target(invocation.text("--target"));
     if (given.empty()) return std::nullopt;
     auto destination = parse_destination(given);

@@ -33,6 +33,8 @@ std::vector<std::string> words_for(const Invocation& invocation, const std::stri
         for (const std::string& value : values) words.push_back(flag + "=" + value);
     }
     if (invocation.json()) words.emplace_back("--json");
+    if (invocation.logging.least > Level::Info) words.emplace_back("--quiet");
+    if (invocation.logging.least < Level::Info) words.emplace_back("--verbose");
     return words;
 }
 

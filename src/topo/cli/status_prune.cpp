@@ -10,6 +10,7 @@
 #include "base/host/json.h"
 #include "topo/cli/commands.h"
 #include "topo/cli/opened.h"
+#include "topo/deploy/apply.h"
 #include "topo/deploy/preflight.h"
 #include "topo/deploy/project_lock.h"
 #include "topo/deploy/record.h"
@@ -79,7 +80,7 @@ host::Result<Leftovers> find_leftovers(const Opened& o) {
     std::set<std::string> needed;
     Leftovers leftovers;
     for (const Container& c : containers) {
-        if (c.name.starts_with("topo-old-"))
+        if (is_aside(c))
             leftovers.aside.push_back(c);
         else
             needed.insert(c.image_id);

@@ -35,6 +35,10 @@ std::string advice_for(const std::string& said) {
     return {};
 }
 
+bool is_up(const Container& c) {
+    return c.state == "running" || c.state == "restarting" || c.state == "paused";
+}
+
 // Somebody else's container has that name: it is not ours, and nothing was made that could be removed.
 bool name_is_taken(const std::string& said) {
     return said.find("container name") != std::string::npos && said.find("already in use") != std::string::npos;
@@ -47,7 +51,7 @@ class Applying {
 
     host::Result<void> run(const ApplyPlan& plan) {
         auto result = steps(plan);
-        if (result) return finish();
+        if (result) return finish(plan);
         if (!options_.roll_back) return std::unexpected(std::move(result.error()));
         return std::unexpected(undone(std::move(result.error())));
     }
@@ -90,8 +94,11 @@ class Applying {
 
     // Two at a time: sshd's MaxSessions may be low.
     host::Result<void> start(std::vector<const Step*> wave) {
-        for (const Step* step : wave)
-            if (step->act == Act::Keep) events_(step->desired.name, "Running");
+        for (const Step* step : wave) {
+            if (step->act != Act::Keep) continue;
+            TRY(own_name(*step));
+            events_(step->desired.name, "Running");
+        }
         std::erase_if(wave, [](const Step* step) { return step->act == Act::Keep; });
         std::atomic<std::size_t> next{0};
         std::optional<host::Error> trouble;
@@ -128,12 +135,19 @@ class Applying {
     host::Result<void> put_aside(const Container& old) {
         const std::string aside = std::string(kAside) + old.name;
         (void)engine_.run({"rm", "--force", aside}, kStartTime, Engine::Check::Nothing);
-        if (old.state == "running") {
-            TRY(engine_.run({"stop", old.id}, kStartTime));
+        aside_.push_back(old);  // first: whoever is interrupted in what follows does not know how far it came
+        if (is_up(old)) {
             stopped_.insert(old.id);
+            TRY(engine_.run({"stop", old.id}, kStartTime));
         }
         TRY(engine_.run({"rename", old.id, aside}, kStartTime));
-        aside_.push_back(old);
+        return {};
+    }
+
+    // A topo that was killed, or somebody else, may have given it another name.
+    host::Result<void> own_name(const Step& step) {
+        if (step.existing->name == step.desired.name) return {};
+        TRY(engine_.run({"rename", step.existing->id, step.desired.name}, kStartTime));
         return {};
     }
 
@@ -141,7 +155,9 @@ class Applying {
         const Desired& d = step.desired;
         switch (step.act) {
             case Act::Start:
-                TRY(engine_.run({"start", d.name}, kStartTime));
+                TRY(own_name(step));
+                TRY(engine_.run({step.existing->state == "paused" ? "unpause" : "start", step.existing->id},
+                                kStartTime));
                 say(d.name, "Started");
                 return {};
             case Act::Create:
@@ -193,11 +209,33 @@ class Applying {
         std::erase(made_, name);
     }
 
-    // All is well: what was kept aside may go.
-    host::Result<void> finish() {
-        for (const Container& old : aside_)
-            (void)engine_.run({"rm", "--force", old.id}, kStartTime, Engine::Check::Nothing);
+    // All is well: what was kept aside may go, by this deployment or by one that was killed.
+    host::Result<void> finish(const ApplyPlan& plan) {
+        for (const auto* all : std::initializer_list<const std::vector<Container>*>{&aside_, &plan.leftovers})
+            for (const Container& old : *all)
+                (void)engine_.run({"rm", "--force", old.id}, kStartTime, Engine::Check::Nothing);
         return {};
+    }
+
+    // Under its own name again, and running if it was. What was begun may be going on there: `stop` waits for its end.
+    [[nodiscard]] std::pair<bool, bool> put_back(const Container& old) {
+        const bool was_up = stopped_.contains(old.id);
+        if (was_up) (void)engine_.run({"stop", old.id}, kStartTime, Engine::Check::Nothing);
+        const auto asked = engine_.run({"inspect", "--type", "container", "--format", "{{.Name}}", old.id}, kStartTime,
+                                       Engine::Check::Nothing);
+        std::string name = asked ? std::string(trimmed(asked->out)) : std::string();
+        if (name.starts_with('/')) name.erase(0, 1);
+        bool named = name == old.name;
+        if (!named) {
+            const auto renamed = engine_.run({"rename", old.id, old.name}, kStartTime, Engine::Check::Nothing);
+            named = renamed && renamed->ok();
+        }
+        bool started = true;
+        if (was_up) {
+            const auto ran = engine_.run({"start", old.id}, kStartTime, Engine::Check::Nothing);
+            started = ran && ran->ok();
+        }
+        return {named, started};
     }
 
     // Back to what ran before; the error tells what could not be undone.
@@ -210,13 +248,7 @@ class Applying {
                 trouble.push_back(fmt::format("{} (new) is still there", *name));
         }
         for (const Container& old : aside_) {
-            const auto renamed = engine_.run({"rename", old.id, old.name}, kStartTime, Engine::Check::Nothing);
-            const bool named = renamed && renamed->ok();
-            bool started = true;
-            if (stopped_.contains(old.id)) {
-                const auto ran = engine_.run({"start", old.id}, kStartTime, Engine::Check::Nothing);
-                started = ran && ran->ok();
-            }
+            const auto [named, started] = put_back(old);
             if (named && started) {
                 restored.push_back(old.name);
                 events_(old.name, "Restored");
@@ -277,6 +309,10 @@ std::string_view name_of(Act act) {
     return "keep";
 }
 
+bool is_aside(const Container& container) {
+    return container.name.starts_with(kAside);
+}
+
 ApplyPlan plan_apply(std::vector<Desired> desired, const std::vector<Container>& existing,
                      std::vector<Resource> resources, const ApplyOptions& options) {
     ApplyPlan plan;
@@ -285,9 +321,14 @@ ApplyPlan plan_apply(std::vector<Desired> desired, const std::vector<Container>&
     for (const Desired& d : desired) services.insert(d.service);
     for (Desired& d : desired) {
         Step step;
-        const auto found = std::find_if(existing.begin(), existing.end(), [&](const Container& c) {
-            return !c.oneoff && (c.name == d.name || (c.service == d.service && c.number == d.number));
-        });
+        // One that a killed topo had put aside is the service's only if there is no other.
+        auto found = existing.end();
+        for (const bool aside : {false, true})
+            if (found == existing.end())
+                found = std::find_if(existing.begin(), existing.end(), [&](const Container& c) {
+                    return !c.oneoff && is_aside(c) == aside &&
+                           (c.name == d.name || (c.service == d.service && c.number == d.number));
+                });
         if (found == existing.end()) {
             step.act = Act::Create;
         } else {
@@ -302,7 +343,11 @@ ApplyPlan plan_apply(std::vector<Desired> desired, const std::vector<Container>&
         plan.steps.push_back(std::move(step));
     }
     for (const Container& c : existing) {
-        if (taken.contains(c.id) || c.oneoff || c.name.starts_with(kAside)) continue;
+        if (taken.contains(c.id) || c.oneoff) continue;
+        if (is_aside(c)) {
+            plan.leftovers.push_back(c);
+            continue;
+        }
         if (services.contains(c.service)) {  // a higher number than scale wants
             Step step;
             step.act = Act::Remove;
@@ -324,8 +369,7 @@ host::Result<void> stop_containers(const Engine& engine, const std::vector<Conta
                                    const ApplyEvents& events) {
     std::vector<std::string> words = {"stop"}, names;
     for (const Container& c : containers)
-        if (c.state == "running" || c.state == "restarting" || c.state == "paused")
-            words.push_back(c.id), names.push_back(c.name);
+        if (is_up(c)) words.push_back(c.id), names.push_back(c.name);
     if (names.empty()) return {};
     TRY(engine.run(words, kStartTime));
     for (const std::string& name : names) events(name, "Stopped");

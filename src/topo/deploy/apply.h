@@ -24,7 +24,8 @@ struct Step {
 
 struct ApplyPlan {
     std::vector<Step> steps;
-    std::vector<Container> orphans;  ///< of services that are no longer in the file
+    std::vector<Container> orphans;    ///< of services that are no longer in the file
+    std::vector<Container> leftovers;  ///< what a topo that was killed had put aside; goes at the end
     std::vector<Resource> resources;
 };
 
@@ -34,6 +35,9 @@ struct ApplyOptions {
     Milliseconds wait{30'000};  ///< the health gate; 0: none
     bool roll_back = true;
 };
+
+/// Was it put aside for another one? Then its name says so, and either topo is at work or one was killed in it.
+[[nodiscard]] bool is_aside(const Container& container);
 
 [[nodiscard]] ApplyPlan plan_apply(std::vector<Desired> desired, const std::vector<Container>& existing,
                                    std::vector<Resource> resources, const ApplyOptions& options);

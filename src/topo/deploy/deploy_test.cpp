@@ -236,6 +236,28 @@ TEST_F(Deploy, PlansReplaceWhatChanged) {
     EXPECT_EQ(acts(Recreate::Changed), "start replace replace create remove 1");
 }
 
+TEST_F(Deploy, WhatAKilledTopoHadPutAside) {
+    const Project project = load("services:\n  a: {image: i}\n  b: {image: i}\n  c: {image: i}\n");
+    const auto desired = *desired_containers(project, images_for(project), podman());
+    Container alone = running("topo-old-p-a-1", "a", desired[0].hash, "id-a");
+    alone.state = "exited";
+    Container beside = running("topo-old-p-b-1", "b", "old", "old");
+    beside.state = "exited";
+    Container paused = running("renamed", "c", desired[2].hash, "id-c");
+    paused.state = "paused";
+    const ApplyPlan plan =
+        plan_apply(desired, {alone, beside, running("p-b-1", "b", desired[1].hash, "id-b"), paused}, {}, {});
+    ASSERT_EQ(plan.steps.size(), 3U);
+    EXPECT_EQ(plan.steps[0].act, Act::Start) << "the only one of its service comes back";
+    EXPECT_EQ(plan.steps[0].existing->id, alone.id);
+    EXPECT_EQ(plan.steps[1].act, Act::Keep);
+    EXPECT_EQ(plan.steps[1].existing->name, "p-b-1");
+    EXPECT_EQ(plan.steps[2].act, Act::Start) << "a paused one, under another name";
+    ASSERT_EQ(plan.leftovers.size(), 1U);
+    EXPECT_EQ(plan.leftovers[0].id, beside.id);
+    EXPECT_TRUE(plan.orphans.empty());
+}
+
 TEST_F(Deploy, PreflightNamesEverythingAtOnce) {
     const Project project = load(kProject);
     TargetState state;

@@ -401,13 +401,26 @@ host::Result<Project> deploy(const DeployOptions& options, const Target& target,
     return project;
 }
 
+// A deployment that was cut (topo was killed, the machine went off) is in no record: something is put aside, or a
+// container has another image than the last deployment that ended well.
+static bool was_cut(const Record& last, const std::vector<Container>& existing) {
+    return std::any_of(existing.begin(), existing.end(), [&](const Container& c) {
+        return is_aside(c) || std::any_of(last.containers.begin(), last.containers.end(), [&](const Desired& d) {
+                   return d.service == c.service && d.number == c.number && !c.image_id.empty() &&
+                          c.image_id != d.image_id;
+               });
+    });
+}
+
 host::Result<void> rollback(const Project& project, const Engine& engine, const ApplyOptions& options,
                             DeployEvents& events) {
     TRY_ASSIGN(const Records records, read_records(engine.target(), project.name));
-    if (!records.previous)
+    TRY_ASSIGN(const std::vector<Container> existing, engine.containers(project.name));
+    const bool cut = records.current && was_cut(*records.current, existing);
+    if (!records.previous && !cut)
         return host::failure(ErrorCode::NotFound, "there is no earlier deployment of \"{}\" to go back to",
                              project.name);
-    const Record& back = *records.previous;
+    const Record& back = cut ? *records.current : *records.previous;
     std::vector<std::string> wanted;
     for (const Desired& d : back.containers) wanted.push_back(d.image_id);
     TRY_ASSIGN(const std::vector<Image> there, engine.images(wanted));
@@ -415,11 +428,12 @@ host::Result<void> rollback(const Project& project, const Engine& engine, const 
         if (std::none_of(there.begin(), there.end(), [&](const Image& image) { return image.id == d.image_id; }))
             return host::failure(ErrorCode::NotFound, "the image {} of {} is no longer on the target",
                                  d.image_id.substr(0, 12), d.name);
-    events.note(fmt::format("going back to the deployment of {}", back.time));
+    events.note(fmt::format("{}going back to the deployment of {}",
+                            cut ? "the last deployment did not come to its end; " : "", back.time));
     events.stage("Start services");
     TRY(restore(engine, project.name, back, options, events));
     publish_ports(engine.target(), back.containers);
-    return write_record(engine.target(), project.name, *records.previous, records);
+    return write_record(engine.target(), project.name, back, records);
 }
 
 std::string success_message(const Project& project, const std::string& file) {

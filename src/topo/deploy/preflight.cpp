@@ -30,6 +30,11 @@ ProbeAnswer answer_of(const ProbeAnswers& answers, const char* name) {
     return it == answers.end() ? ProbeAnswer{} : it->second;
 }
 
+// Its ports and its remote processor: a paused one keeps them.
+bool holds_what_it_has(const Container& c) {
+    return c.state == "running" || c.state == "paused" || c.state == "restarting";
+}
+
 class Judge {
   public:
     Judge(const Project& project, const TargetState& state, const TargetFacts& facts,
@@ -64,7 +69,7 @@ class Judge {
 
     [[nodiscard]] bool ours(std::uint16_t port) const {
         return std::any_of(existing_.begin(), existing_.end(), [&](const Container& c) {
-            return c.state == "running" && std::any_of(c.ports.begin(), c.ports.end(),
+            return holds_what_it_has(c) && std::any_of(c.ports.begin(), c.ports.end(),
                                                        [&](const PublishedPort& p) { return p.host_port == port; });
         });
     }
@@ -73,7 +78,7 @@ class Judge {
     template <typename Has>
     [[nodiscard]] std::optional<std::pair<std::string, std::string>> holder(Has&& has) const {
         for (const Container& c : others_)
-            if (c.state == "running" && has(c))
+            if (holds_what_it_has(c) && has(c))
                 return std::pair(
                     fmt::format("the container {}{}", c.name,
                                 c.working_folder.empty() ? "" : " of " + c.working_folder),
@@ -154,7 +159,7 @@ class Judge {
             return;
         }
         const bool mine = std::any_of(existing_.begin(), existing_.end(), [&](const Container& c) {
-            return c.state == "running" && c.remote_processor == name;
+            return holds_what_it_has(c) && c.remote_processor == name;
         });
         const auto other = holder([&](const Container& c) { return c.remote_processor == name; });
         if (found->state == "running" && !mine && other)

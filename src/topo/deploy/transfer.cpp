@@ -132,8 +132,8 @@ std::string load_script(const Engine& target, const TransferPlan& plan,
             // The same image under another name may have come before: that name went with the others.
             for (std::size_t k = 0; k < i; ++k)
                 if (plan.send[k].image.id == plan.send[i].image.id)
-                    script += fmt::format("{} tag \"$id\" {}\n", engine,
-                                          shell_quoted(with_tag(plan.send[k].target_name)));
+                    script +=
+                        fmt::format("{} tag \"$id\" {}\n", engine, shell_quoted(with_tag(plan.send[k].target_name)));
         } else {
             std::set<std::string> done;
             for (std::size_t k = 0; k < images[i]->layers.size(); ++k) {

@@ -34,6 +34,18 @@ bool same_memory(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
+bool may_take_place(const Network& n, const Step& s, const View& operand) {
+    const TensorId t = operand.tensor, result = s.ofm.tensor;
+    if (!npu::is_elementwise(s.op.kind) || t == kNoTensor || t == result) return false;
+    const Tensor::Role role = n.tensors[t].role;
+    if (role != Tensor::Role::Input && role != Tensor::Role::Internal) return false;
+    if (!same_memory(n.tensors[t], n.tensors[result])) return false;
+    // Whatever else the step reads of it must be the same elements too.
+    for (const View* other : {&s.ifm, &s.ifm2})
+        if (other->tensor == t && !same_elements(*other, s.ofm)) return false;
+    return true;
+}
+
 std::vector<TensorId> places_taken_over(const Network& n, const std::vector<Placement>& placements,
                                         const std::vector<Action>& actions) {
     std::vector<Touches> touches(n.tensors.size());
@@ -52,17 +64,11 @@ std::vector<TensorId> places_taken_over(const Network& n, const std::vector<Plac
     for (std::uint32_t i = 0; i < n.steps.size(); ++i) {
         const Step& s = n.steps[i];
         const TensorId result = s.ofm.tensor;
-        if (!npu::is_elementwise(s.op.kind) || writers[result] != 1 || placements[result].ring_rows != 0) continue;
+        if (writers[result] != 1 || placements[result].ring_rows != 0) continue;
         const auto can_give = [&](const View& v) {
             const TensorId t = v.tensor;
-            if (t == kNoTensor || t == result || given[t]) return false;
-            const Tensor::Role role = n.tensors[t].role;
-            if (role != Tensor::Role::Input && role != Tensor::Role::Internal) return false;
+            if (!may_take_place(n, s, v) || given[t]) return false;
             if (placements[t].region != placements[result].region || placements[t].ring_rows != 0) return false;
-            if (!same_memory(n.tensors[t], n.tensors[result])) return false;
-            // Whatever else the step reads of it must be the same elements too.
-            for (const View* other : {&s.ifm, &s.ifm2})
-                if (other->tensor == t && !same_elements(*other, s.ofm)) return false;
             const Touches& at = touches[t];
             return at.any && at.step == i && (!at.by_others || at.last_of_others < touches[result].first);
         };

@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::uint32_t kMostInDimension = 65536;
 
-View whole_of(TensorId id, const Tensor& t, std::int32_t zero_point) {
-    return {id, t.height, t.width, t.depth, 0, std::int64_t{t.width} * t.depth, t.depth, zero_point};
-}
-
 bool is_whole(const Tensor& t, const View& v) {
     return v.offset == 0 && v.height == t.height && v.width == t.width && v.depth == t.depth &&
            (v.width == 1 || v.stride_x == std::int64_t{v.depth}) &&
@@ -96,7 +92,9 @@ class Lengthener {
         for (const Step* s : steps) {
             npu::Operation op = rows_of_step(n_, places, *s, 0, s->ofm.height);
             op.cores = target_.hardware->cores;
-            sum += chooser_.choose(op).inner_cycles;
+            const Block& block = chooser_.choose(op);
+            if (block.height == 0) return UINT64_MAX;  // none fits
+            sum += block.inner_cycles;
         }
         return sum;
     }

@@ -55,6 +55,10 @@ npu::FeatureMap feature_map(const Tensor& t, const Placement& p, const View& v, 
     return fm;
 }
 
+View whole_of(TensorId id, const Tensor& t, std::int32_t zero_point) {
+    return {id, t.height, t.width, t.depth, 0, std::int64_t{t.width} * t.depth, t.depth, zero_point};
+}
+
 npu::Operation rows_of_step(const Network& n, const std::vector<Placement>& placements, const Step& step,
                             std::uint32_t first, std::uint32_t end) {
     npu::Operation op = step.op;

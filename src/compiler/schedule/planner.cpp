@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "compiler/schedule/filters.h"
+#include "compiler/schedule/in_place.h"
 #include "compiler/schedule/maps.h"
 #include "compiler/schedule/prepare.h"
 #include "compiler/schedule/simulation.h"
@@ -93,6 +94,26 @@ void Planner::collect() {
         for (std::uint32_t at = given ? 0 : f.first + 1; at <= f.last; ++at) waiting_[at].push_back(t);
         if (!given && f.first == f.last) alone_[f.first].push_back(t);
     }
+    find_givers();
+}
+
+void Planner::find_givers() {
+    for (std::uint32_t i = 0; i < n_.steps.size(); ++i) {
+        const Step& s = n_.steps[i];
+        const TensorFacts& result = tensors_[s.ofm.tensor];
+        if (!result.counted || result.writers.size() != 1 || result.first != i) continue;
+        for (const View* v : {&s.ifm, &s.ifm2}) {
+            if (v->tensor == kNoTensor) continue;
+            const TensorFacts& operand = tensors_[v->tensor];
+            if (!operand.counted || operand.last != i || !may_take_place(n_, s, *v)) continue;
+            StepFacts& f = steps_[i];
+            f.giver = v->tensor;
+            for (const auto* touching : {&operand.writers, &operand.readers})
+                for (const std::uint32_t other : *touching)
+                    if (other != i) f.giver_alone = std::max(f.giver_alone, other + 1);
+            break;
+        }
+    }
 }
 
 unsigned Planner::away(std::uint32_t index, const std::vector<bool>& spilled) const {
@@ -166,6 +187,22 @@ std::uint64_t Planner::waiting_bytes(std::uint32_t begin, std::uint32_t end, uns
     return bytes;
 }
 
+std::uint64_t Planner::taken_over_bytes(std::uint32_t begin, std::uint32_t end, std::uint32_t rows, unsigned before,
+                                        unsigned behind) const {
+    std::uint64_t bytes = 0;
+    for (std::uint32_t i = begin; i < end; ++i) {
+        const TensorId giver = steps_[i].giver, result = n_.steps[i].ofm.tensor;
+        if (giver == kNoTensor || steps_[i].giver_alone > begin || spilled_[giver] || spilled_[result]) continue;
+        const TensorFacts &from = tensors_[giver], &to = tensors_[result];
+        const bool waits = to.last >= end;
+        // What is made and used up in a group is a few rows.
+        if (rows != 0 && !waits) continue;
+        if ((before == kInArena && from.movable) || (behind == kInArena && waits && to.movable)) continue;
+        bytes += padded(n_.tensors[result].bytes());
+    }
+    return bytes;
+}
+
 bool Planner::linked(std::uint32_t begin, std::uint32_t end) const {
     return std::any_of(waiting_[begin].begin(), waiting_[begin].end(),
                        [&](TensorId t) { return tensors_[t].movable && tensors_[t].last >= end; });
@@ -182,14 +219,16 @@ std::optional<Planner::Cost> Planner::evaluate(std::uint32_t begin, std::uint32_
                                                unsigned before, unsigned behind, std::uint64_t limit,
                                                Shortage* shortage) {
     std::uint64_t bytes = waiting_bytes(begin, end, before, behind);
+    if (rows == 0)
+        for (const TensorId t : alone_[begin])
+            if (!spilled_[t]) bytes += padded(n_.tensors[t].bytes());
+    bytes -= taken_over_bytes(begin, end, rows, before, behind);
     const auto too_large = [&] {
         if (shortage != nullptr && bytes > limit && (shortage->required == 0 || bytes < shortage->required))
             *shortage = {bytes, begin};
         return bytes > limit;
     };
     if (rows == 0) {
-        for (const TensorId t : alone_[begin])
-            if (!spilled_[t]) bytes += padded(n_.tensors[t].bytes());
         if (too_large()) return std::nullopt;
         const Block& direct =
             stripe_block(begin, n_.steps[begin].ofm.height, false, away(begin, begin, end, before, behind));

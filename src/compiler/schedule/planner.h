@@ -67,6 +67,8 @@ class Planner {
         std::vector<Access> reads;
         Access write;
         std::uint64_t weight_bytes = 0;
+        TensorId giver = kNoTensor;     ///< the operand whose place the result may take, for nobody needs it any more
+        std::uint32_t giver_alone = 0;  ///< no other step touches it from this one on
     };
     struct TensorFacts {
         std::uint32_t first = UINT32_MAX, last = 0;  ///< steps that touch it
@@ -94,10 +96,14 @@ class Planner {
     class Simulation;
 
     void collect();
+    void find_givers();
     [[nodiscard]] const Shape& shape(std::uint32_t begin, std::uint32_t end, std::uint32_t rows);
     /// Bytes of all that waits before step `begin` and behind the step before `end`.
     [[nodiscard]] std::uint64_t waiting_bytes(std::uint32_t begin, std::uint32_t end, unsigned before,
                                               unsigned behind) const;
+    /// How much less it is, for results that lie where operands were.
+    [[nodiscard]] std::uint64_t taken_over_bytes(std::uint32_t begin, std::uint32_t end, std::uint32_t rows,
+                                                 unsigned before, unsigned behind) const;
     /// Is there a movable tensor that waits at both places?
     [[nodiscard]] bool linked(std::uint32_t begin, std::uint32_t end) const;
     [[nodiscard]] std::optional<Cost> evaluate(std::uint32_t begin, std::uint32_t end, std::uint32_t rows,

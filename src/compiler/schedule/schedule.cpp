@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,7 +11,9 @@
 #include "compiler/schedule/filters.h"
 #include "compiler/schedule/in_place.h"
 #include "compiler/schedule/long_rows.h"
+#include "compiler/schedule/lut_slots.h"
 #include "compiler/schedule/maps.h"
+#include "compiler/schedule/merit.h"
 #include "compiler/schedule/plan.h"
 #include "compiler/schedule/planner.h"
 #include "compiler/schedule/prepare.h"
@@ -20,62 +21,6 @@
 
 namespace talpa::compiler {
 namespace {
-
-constexpr unsigned kLutSlots = 8, kLutSlotBytes = 256;
-
-// Which table lies in which slot; a table that is still there is not loaded again.
-class LutSlots {
-  public:
-    struct Found {
-        std::uint8_t slot = 0;
-        bool loaded = false;
-    };
-    Found find(const Table& table) {
-        const auto slots = static_cast<unsigned>(table.size() / kLutSlotBytes);
-        for (unsigned s = 0; s + slots <= kLutSlots; s += slots)
-            if (held_[s].table == table && held_[s].slots == slots) {
-                touch(s, slots);
-                return {static_cast<std::uint8_t>(s), true};
-            }
-        unsigned best = 0;
-        std::uint64_t oldest = UINT64_MAX;
-        for (unsigned s = 0; s + slots <= kLutSlots; s += slots) {
-            std::uint64_t used = 0;
-            for (unsigned i = s; i < s + slots; ++i) used = std::max(used, held_[i].used);
-            if (used < oldest) {
-                oldest = used;
-                best = s;
-            }
-        }
-        for (unsigned i = best; i < best + slots; ++i) forget(i);
-        held_[best].table = table;
-        held_[best].slots = slots;
-        touch(best, slots);
-        return {static_cast<std::uint8_t>(best), false};
-    }
-    /// Parts without banks of their own for tables lose them to any other operation.
-    void forget_all() {
-        for (unsigned i = 0; i < kLutSlots; ++i) held_[i] = {};
-    }
-
-  private:
-    void touch(unsigned slot, unsigned slots) {
-        ++now_;
-        for (unsigned i = slot; i < slot + slots; ++i) held_[i].used = now_;
-    }
-    // A table that begins before the slot may reach into it.
-    void forget(unsigned slot) {
-        for (unsigned i = 0; i <= slot; ++i)
-            if (i + held_[i].slots > slot) held_[i] = {};
-    }
-    struct Held {
-        Table table;
-        unsigned slots = 0;
-        std::uint64_t used = 0;
-    };
-    std::array<Held, kLutSlots> held_;
-    std::uint64_t now_ = 0;
-};
 
 // Region 0: every table, constant and filter once, 16-aligned.
 class Constants {
@@ -120,37 +65,6 @@ bool loses_something(const Step& s) {
     return pools && !s.op.padding.any() && s.op.kernel.height * s.op.kernel.width > 1;
 }
 
-// What plans are compared by.
-struct Merit {
-    std::uint64_t cycles = 0, fast_bytes = 0, arena_bytes = 0;
-    std::size_t operations = 0;
-};
-
-// What it takes to begin and end a job, whatever it is: of a network of microseconds, time is worth less.
-constexpr std::uint64_t kOfAJob = 400'000;
-
-// Time first. A little of it may go for less memory: next to nothing where the limit was given, for that much may be
-// used; where there is none, 7 % for half of it.
-bool better(const Merit& a, const Merit& b, const Target& target) {
-    constexpr std::uint64_t kNegligible = 300;  // one part in so many
-    if (target.sram_bytes >= kUnlimited) {
-        // What moves to DRAM is no saving: it counts more there. A kilobyte is not worth an effort.
-        constexpr double kPrice = 0.1, kOfDram = 1.5, kLittle = 1024;
-        const auto cost = [](const Merit& m) {
-            const double bytes =
-                static_cast<double>(m.fast_bytes) + kOfDram * static_cast<double>(m.arena_bytes) + kLittle;
-            return static_cast<double>(m.cycles + kOfAJob) * std::pow(bytes, kPrice);
-        };
-        // Memory never costs more than half of the time, or of many more operations.
-        constexpr std::uint64_t kNothing = 3000;  // cycles
-        return cost(a) < cost(b) && a.cycles < 2 * b.cycles + kNothing &&
-               (a.operations <= b.operations * 2 || a.cycles < b.cycles);
-    }
-    const bool more = a.arena_bytes > b.arena_bytes || a.operations > b.operations * 2;
-    if (a.cycles + a.cycles / kNegligible < b.cycles) return true;
-    return a.fast_bytes < b.fast_bytes && !more && a.cycles <= b.cycles + b.cycles / kNegligible;
-}
-
 // Everything after the preparation, for one limit of SRAM.
 class Scheduler {
   public:
@@ -181,7 +95,7 @@ class Scheduler {
         for (unsigned i = 0; i < most_limits; ++i) {
             auto found = solve(limit, i == 0 ? kAttempts : 2);
             if (!found) {
-                if (i == 0) return std::unexpected(std::move(found.error()));
+                if (i == 0) return std::unexpected(refusal(std::move(found.error())));
                 break;
             }
             const std::uint64_t used = found->fast_bytes, cycles = found->cycles;
@@ -281,9 +195,39 @@ class Scheduler {
             // The sum fits, the pieces do not: a little less, until they do.
             limit -= std::min(limit, std::max<std::uint64_t>(over, limit / 50));
         }
+        required_ = least;
         return host::failure(ErrorCode::OutOfResources,
-                             "{} bytes of SRAM are required, {} are available; most is needed at {}", least, available,
-                             peak);
+                             "at least {} bytes of SRAM are required, {} are available; most is needed at {}", least,
+                             available, peak);
+    }
+
+    // What a search lacks first is seldom all that it needs: more and more, until one finds a plan; then down again to
+    // the least that does.
+    host::Error refusal(host::Error error) {
+        constexpr std::size_t kManySteps = 600;  // of which a search takes seconds
+        if (error.code != ErrorCode::OutOfResources || n_.steps.size() > kManySteps) return error;
+        std::uint64_t too_little = target_.sram_bytes, enough = required_;
+        std::string peak;
+        const auto suffices = [&](std::uint64_t bytes) {
+            auto found = solve(bytes, kAttempts);
+            if (found) peak = std::move(std::get<std::string>(found->built));
+            return found.has_value();
+        };
+        constexpr unsigned kMostTries = 40;
+        for (unsigned i = 0; !suffices(enough); ++i) {
+            if (i == kMostTries) return error;
+            too_little = enough;
+            enough = std::max(required_, enough + enough / 32 + 16);
+        }
+        constexpr std::uint64_t kNear = 64;  // one part in so many
+        while (enough - too_little > std::max<std::uint64_t>(16, enough / kNear)) {
+            const std::uint64_t middle = (too_little + enough) / 2 / 16 * 16;
+            if (middle <= too_little) break;
+            (suffices(middle) ? enough : too_little) = middle;
+        }
+        return host::Error(error.code,
+                           fmt::format("{} bytes of SRAM are required, {} are available; most is needed at {}", enough,
+                                       target_.sram_bytes, peak));
     }
 
     // Where all is in SRAM, weights and tables take their part of the limit.
@@ -678,6 +622,7 @@ class Scheduler {
     FilterEncoder& encoder_;
     Planner planner_;
     std::vector<bool> possible_input_;  // by tensor
+    std::uint64_t required_ = 0;        // by what a search said that found nothing
     std::vector<Block> blocks_;
     std::map<std::uint32_t, WeightBuffer> buffers_;  // by first step of the group
     std::vector<Load> loads_;

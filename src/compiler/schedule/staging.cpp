@@ -15,10 +15,6 @@ bool is_dense(const View& v) {
            (v.height == 1 || v.stride_y == std::int64_t{v.depth} * v.width);
 }
 
-View whole_of(TensorId id, const Tensor& t, std::int32_t zero_point) {
-    return {id, t.height, t.width, t.depth, 0, std::int64_t{t.depth} * t.width, t.depth, zero_point};
-}
-
 class Stager {
   public:
     Stager(Network& n, const Target& target, BlockChooser& chooser) : n_(n), target_(target), chooser_(chooser) {}

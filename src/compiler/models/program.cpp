@@ -40,16 +40,26 @@ void collect(int out, int err, std::string& text, std::string& trouble) {
     }
 }
 
-/// The child's half of run_program. It ends with its parent, however that ends: a download that nobody waits for would
-/// go on writing into a file that the next one continues.
-[[noreturn]] void become(const std::vector<char*>& argv, int out, int err, ::pid_t parent) {
-    constexpr int kNoProgram = 127;
+/// The child's half of run_program; why it did not become the program goes into `doubt`, which closes when it does. It
+/// ends with its parent, however that ends: a download that nobody waits for would go on writing into a file that the
+/// next one continues.
+[[noreturn]] void become(const std::vector<char*>& argv, int out, int err, int doubt, ::pid_t parent) {
     const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (::prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || ::getppid() != parent || nothing < 0 || ::dup2(nothing, 0) < 0 ||
-        ::dup2(out, 1) < 0 || ::dup2(err, 2) < 0)
-        ::_exit(kNoProgram);
-    ::execvp(argv[0], argv.data());
-    ::_exit(kNoProgram);
+    if (::prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && nothing >= 0 && ::dup2(nothing, 0) >= 0 && ::dup2(out, 1) >= 0 &&
+        ::dup2(err, 2) >= 0 && ::getppid() == parent)
+        ::execvp(argv[0], argv.data());
+    const int why = errno;
+    (void)!::write(doubt, &why, sizeof why);
+    ::_exit(1);
+}
+
+/// What the child has to say about its beginning: an error number, or 0.
+int begin_of(int doubt) {
+    int why = 0;
+    ::ssize_t got;
+    do got = ::read(doubt, &why, sizeof why);
+    while (got < 0 && errno == EINTR);
+    return got == sizeof why ? why : 0;
 }
 
 /// What a program that tries again says again is told once.
@@ -70,35 +80,34 @@ std::string lines_once(const std::string& text) {
 }  // namespace
 
 Result<std::string> run_program(const std::vector<std::string>& arguments) {
-    int out[2], err[2];
-    if (::pipe2(out, O_CLOEXEC) != 0) return failure(ErrorCode::OutOfResources, "no pipe: {}", std::strerror(errno));
-    if (::pipe2(err, O_CLOEXEC) != 0) {
-        ::close(out[0]);
-        ::close(out[1]);
-        return failure(ErrorCode::OutOfResources, "no pipe: {}", std::strerror(errno));
+    int pipes[3][2];  // what it prints, what it complains of, why it does not begin
+    for (int made = 0; made < 3; ++made) {
+        if (::pipe2(pipes[made], O_CLOEXEC) == 0) continue;
+        const int why = errno;
+        while (made-- > 0)
+            for (const int end : pipes[made]) ::close(end);
+        return failure(ErrorCode::OutOfResources, "no pipe: {}", std::strerror(why));
     }
     std::vector<char*> argv;
     for (const auto& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
     argv.push_back(nullptr);
     const ::pid_t parent = ::getpid();
     const ::pid_t pid = ::fork();
-    if (pid == 0) become(argv, out[1], err[1], parent);
-    const int failed = pid < 0 ? errno : 0;
-    ::close(out[1]);
-    ::close(err[1]);
+    if (pid == 0) become(argv, pipes[0][1], pipes[1][1], pipes[2][1], parent);
+    int failed = pid < 0 ? errno : 0;
+    for (const auto& pipe : pipes) ::close(pipe[1]);
     std::string text, trouble;
-    if (failed == 0) collect(out[0], err[0], text, trouble);
-    ::close(out[0]);
-    ::close(err[0]);
+    if (failed == 0) failed = begin_of(pipes[2][0]);
+    if (failed == 0) collect(pipes[0][0], pipes[1][0], text, trouble);
+    for (const auto& pipe : pipes) ::close(pipe[0]);
+    int status = 0;
+    while (pid > 0 && ::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (failed == ENOENT) return failure(ErrorCode::NotFound, "there is no program '{}'", arguments[0]);
     if (failed != 0)
         return failure(ErrorCode::OutOfResources, "cannot run {}: {}", arguments[0], std::strerror(failed));
-    int status = 0;
-    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
     trouble = lines_once(trouble);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127 && trouble.empty())
-        return failure(ErrorCode::NotFound, "there is no program '{}'", arguments[0]);
     return failure(ErrorCode::AccessFailed, "{} failed: {}", arguments[0],
                    trouble.empty()
                        ? fmt::format("status {}", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status))

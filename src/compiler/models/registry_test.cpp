@@ -281,17 +281,32 @@ TEST(RunProgram, EndsWithItsParent) {
     ASSERT_EQ(::pipe(ends), 0);
     const ::pid_t child = ::fork();
     if (child == 0) {
-        // The pipe is open for writing as long as the program lives that inherits it.
-        (void)run_program({"sh", "-c", "exec sleep 600"});
+        // The pipe is open for writing as long as the program lives that inherits it; it writes when it does.
+        (void)run_program({"sh", "-c", fmt::format("echo > /proc/self/fd/{}; exec sleep 600", ends[1])});
         ::_exit(0);
     }
     ::close(ends[1]);
-    ::usleep(300'000);
+    char lives = 0;
+    EXPECT_EQ(::read(ends[0], &lives, 1), 1) << "the program does not begin";
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
     ::pollfd closed{ends[0], POLLIN, 0};
     EXPECT_EQ(::poll(&closed, 1, 60'000), 1) << "the program outlives it";
     ::close(ends[0]);
+}
+
+TEST(RunProgram, SaysWhyAProgramDoesNotBegin) {
+    const auto missing = run_program({"talpa-no-such-program"});
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().code, ErrorCode::NotFound);
+    EXPECT_THAT(missing.error().message, HasSubstr("there is no program 'talpa-no-such-program'"));
+    const auto folder = run_program({"/usr"});
+    ASSERT_FALSE(folder);
+    EXPECT_THAT(folder.error().message, HasSubstr("cannot run /usr: Permission denied"));
+    // A status that a program chose is the program's.
+    const auto own = run_program({"sh", "-c", "exit 127"});
+    ASSERT_FALSE(own);
+    EXPECT_THAT(own.error().message, HasSubstr("sh failed: status 127"));
 }
 
 TEST_F(Registry, EveryEntryIsComplete) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "compiler/graph/graph.h"
+#include "compiler/graph/ops.h"
 
 namespace talpa::compiler::testing {
 
@@ -33,9 +34,10 @@ class Choices {
 
 class RandomGraph {
   public:
-    /// `cpu`: with operators between that the NPU has no form of.
-    explicit RandomGraph(std::uint32_t seed, bool cpu = false) : random_(seed), cpu_(cpu) {}
-    explicit RandomGraph(std::span<const std::uint8_t> bytes) : random_(bytes), cpu_(false) {}
+    /// What stands between the others: operators that the NPU has no form of, or sums so far that it has.
+    enum class Between : std::uint8_t { Nothing, CpuOperators, Sums };
+    explicit RandomGraph(std::uint32_t seed, Between between = Between::Nothing) : random_(seed), between_(between) {}
+    explicit RandomGraph(std::span<const std::uint8_t> bytes) : random_(bytes) {}
 
     Graph make() {
         graph_ = {};
@@ -176,7 +178,8 @@ class RandomGraph {
         const DType type = in.stored_type();
         const bool image = s.size() == 4;
         const double level = in.quantization->scales[0] * (type == DType::Int16 ? 20000 : 70);
-        if (cpu_ && below(3) == 0) return add_cpu_operator(x, in, level);
+        if (between_ == Between::CpuOperators && below(3) == 0) return add_cpu_operator(x, in, level);
+        if (between_ == Between::Sums && below(2) == 0) return add_sum(x, in, level);
         switch (below(18)) {
             case 0:
             case 1:
@@ -407,9 +410,15 @@ class RandomGraph {
             finish(Op::Resize, {x}, a, like(x, {s[0], s[1] + 1 + below(s[1]), s[2] * 2, s[3]}));
             return true;
         }
+        return add_sum(x, in, level);
+    }
+
+    bool add_sum(ValueId x, const Value& in, double level) {
+        const Shape& s = in.shape;
         ReduceAttr a;
         const auto axis = static_cast<std::size_t>(below(static_cast<std::int64_t>(s.size())));
         a.axes = {static_cast<int>(axis)};
+        if (between_ == Between::Sums && (dtype_size(in.stored_type()) != 1 || s[axis] > kMostSummed)) return false;
         finish(Op::CumSum, {x}, a, result_for(in.stored_type(), s, level * std::sqrt(static_cast<double>(s[axis]))));
         return true;
     }
@@ -471,7 +480,7 @@ class RandomGraph {
 
     Choices random_;
     std::mt19937 data_{1};
-    bool cpu_;
+    Between between_ = Between::Nothing;
     Graph graph_;
     std::vector<ValueId> pool_;
 };

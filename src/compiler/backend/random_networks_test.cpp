@@ -2,6 +2,7 @@
 // TALPA_RANDOM_NETWORKS=N runs N of them (TALPA_RANDOM_SEED the first), as a soak.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -24,8 +25,9 @@ struct Tally {
 };
 
 /// `sram`: another limit than the seed's own; 0: none other.
-void check_one(std::uint32_t seed, Tally* cpu = nullptr, std::uint64_t sram = 0) {
-    testing::RandomGraph random(seed, cpu != nullptr);
+void check_one(std::uint32_t seed, Tally* cpu = nullptr, std::uint64_t sram = 0, bool sums = false) {
+    using Between = testing::RandomGraph::Between;
+    testing::RandomGraph random(seed, cpu != nullptr ? Between::CpuOperators : sums ? Between::Sums : Between::Nothing);
     const Graph graph = random.make();
     testing::IntegerReference reference(graph);
     std::vector<std::vector<std::uint8_t>> inputs;
@@ -103,6 +105,19 @@ TEST(RandomNetworks, GiveTheSameWhereProductsOfSeveralBatchesRunInStripes) {
     for (const std::uint32_t seed : {300080u, 300993u}) check_one(seed);
     Tally tally;
     for (const std::uint32_t seed : {301339u, 301499u, 301690u}) check_one(seed, &tally);
+}
+
+// Sums so far, on the NPU all of them.
+TEST(RandomNetworks, GiveTheSameWithCumulativeSums) {
+    const unsigned first = from_environment("TALPA_RANDOM_SEED", 1),
+                   count = from_environment("TALPA_RANDOM_NETWORKS", 60);
+    unsigned sums = 0;
+    for (unsigned seed = first; seed < first + count; ++seed) {
+        check_one(seed, nullptr, 0, true);
+        const Graph graph = testing::RandomGraph(seed, testing::RandomGraph::Between::Sums).make();
+        sums += static_cast<unsigned>(std::ranges::count(graph.nodes, Op::CumSum, &Node::op));
+    }
+    EXPECT_GT(sums, count / 2);
 }
 
 // Operators that only the CPU has between those of the NPU: programs of several delegates.

@@ -2,12 +2,12 @@
 // (ethos-u65, section 9.1)
 #include <fmt/format.h>
 
+#include "compiler/graph/ops.h"
 #include "compiler/lower/lowerer.h"
 
 namespace talpa::compiler {
 namespace {
 
-constexpr std::int64_t kMostSummed = 64;   // rows or columns of a kernel
 constexpr std::int64_t kMostImages = 512;  // each is an operation
 
 // Rows that are summed, what comes before and behind them.

@@ -1,9 +1,11 @@
 #include "compiler/quantize/policy.h"
 
+#include "compiler/graph/ops.h"
+
 namespace talpa::compiler {
 
-ResultRule result_rule(Op op) {
-    switch (op) {
+ResultRule result_rule(const Graph& graph, const Node& node) {
+    switch (node.op) {
         case Op::MaxPool2d:
         case Op::AvgPool2d:
         case Op::ReduceMax:
@@ -25,13 +27,17 @@ ResultRule result_rule(Op op) {
             return ResultRule::Signed;
         case Op::Div:
         case Op::Pow:
-        case Op::CumSum:
         case Op::ArgMax:
         case Op::LogSoftmax:
         case Op::LayerNorm:
         case Op::GroupNorm:
         case Op::BatchNorm:
             return ResultRule::Float;
+        case Op::CumSum: {
+            // One rounding of an exact sum, where the NPU can; sums on the CPU stay exact.
+            const auto axis = static_cast<std::size_t>(node.as<ReduceAttr>().axes[0]);
+            return graph[node.inputs[0]].shape[axis] <= kMostSummed ? ResultRule::Own : ResultRule::Float;
+        }
         default:
             return ResultRule::Own;
     }

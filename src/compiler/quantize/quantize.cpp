@@ -34,7 +34,7 @@ class Groups {
 Groups group_values(const Graph& graph) {
     Groups groups(graph.values.size());
     for (const auto& node : graph.nodes) {
-        if (result_rule(node.op) != ResultRule::Same) continue;
+        if (result_rule(graph, node) != ResultRule::Same) continue;
         const std::size_t operands = node.op == Op::Concat ? node.inputs.size() : 1;
         for (std::size_t i = 0; i < operands; ++i) groups.unite(node.inputs[i], node.outputs[0]);
     }
@@ -60,7 +60,7 @@ std::vector<DType> choose_types(const Graph& graph, Groups& groups, Activations 
 std::vector<char> find_quantized(const Graph& graph) {
     std::vector<char> wanted(graph.values.size(), 0);
     for (const auto& node : graph.nodes) {
-        if (result_rule(node.op) == ResultRule::Float) continue;
+        if (result_rule(graph, node) == ResultRule::Float) continue;
         for (std::size_t i = 0; i < node.inputs.size(); ++i)
             if (is_activation(graph, node, i)) wanted[node.inputs[i]] = 1;
         for (const auto id : node.outputs)
@@ -217,7 +217,7 @@ host::Result<Quantized> apply_calibration(const Graph& source, const Calibration
         }
     }
     for (const auto& node : graph.nodes) {
-        const auto rule = result_rule(node.op);
+        const auto rule = result_rule(graph, node);
         const auto group = groups.find(node.outputs[0]);
         if (rule == ResultRule::Unit) chosen[group] = quantization_for({0, 255.0 / 256}, types[group]);
         if (rule == ResultRule::Signed) chosen[group] = quantization_for({-1, 127.0 / 128}, types[group]);
@@ -236,7 +236,7 @@ host::Result<Quantized> apply_calibration(const Graph& source, const Calibration
         if (wanted[id] && !graph[id].is_constant()) graph[id].quantization = chosen.at(groups.find(id));
     WeightQuantizer quantize_weights(graph, calibration, options.bias_correction, result.warnings);
     for (auto& node : graph.nodes) {
-        if (result_rule(node.op) == ResultRule::Float) continue;
+        if (result_rule(graph, node) == ResultRule::Float) continue;
         for (std::size_t i = 0; i < node.inputs.size(); ++i) {
             const auto id = node.inputs[i];
             if (!is_activation(graph, node, i) || !graph[id].is_constant() || graph[id].quantization) continue;

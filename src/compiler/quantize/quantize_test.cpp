@@ -409,6 +409,25 @@ TEST(Quantize, LeavesFloatOperatorsAndIndicesAlone) {
     for (const auto& value : q->graph.values) EXPECT_FALSE(value.quantization) << value.name;
 }
 
+// A sum that the NPU has a form of gets numbers of its own; a longer one is left to the CPU, in floats.
+TEST(Quantize, CumulativeSumsAreQuantizedUpToWhatTheNpuCanDo) {
+    for (const std::int64_t length : {64, 65}) {
+        Graph g;
+        g.inputs = {g.add_value({.name = "x", .shape = {1, length}})};
+        g.outputs = {g.add_node(Op::CumSum, g.inputs, ReduceAttr{{1}, true}, {.name = "sum", .shape = {1, length}})};
+        const std::vector<Sample> samples{{std::vector<float>(static_cast<std::size_t>(length), 0.5f)}};
+        const auto q = quantize(g, samples, {});
+        ASSERT_TRUE(q);
+        const auto sum = std::ranges::find(q->graph.nodes, Op::CumSum, &Node::op);
+        ASSERT_NE(sum, q->graph.nodes.end());
+        const auto& scale = q->graph[sum->outputs[0]].quantization;
+        ASSERT_EQ(scale.has_value(), length == 64) << length;
+        if (scale) {
+            EXPECT_NEAR(scale->scales[0], 32.0 / 255, 0.01) << "it ends at 32";
+        }
+    }
+}
+
 TEST(Quantize, NamesWhatCannotBeAndWhatIsAGuess) {
     Graph g;
     g.inputs = {g.add_value({.name = "x", .shape = {1, 4}})};

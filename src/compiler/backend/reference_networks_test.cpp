@@ -4,6 +4,8 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
 
 #include "base/host/file.h"
 #include "base/host/testing.h"
@@ -28,7 +30,8 @@ struct Outcome {
 };
 
 Outcome run_network(const std::filesystem::path& folder, const std::string& model, IoType io,
-                    std::uint64_t sram = kUnlimited, const std::filesystem::path& data = {}) {
+                    std::uint64_t sram = kUnlimited, const std::filesystem::path& data = {},
+                    const std::optional<Target>& target = {}) {
     Outcome o;
     auto graph = import::import_model(folder / (model + ".quantized.pt2"));
     if (!graph) {
@@ -42,6 +45,7 @@ Outcome run_network(const std::filesystem::path& folder, const std::string& mode
     CompileOptions options;
     options.io = io;
     options.target.sram_bytes = sram;
+    if (target) options.target = *target;
     const char* dump = std::getenv("TALPA_DUMP");
     if (dump != nullptr) {
         options.dump_after = dump;
@@ -165,6 +169,26 @@ TEST(ReferenceNetworks, WholeNetworksGiveTheRecordedBytes) {
         expect_same(name, o);
         expect_no_larger(reference / "models" / name, name, o);
     }
+}
+
+// TALPA_EVERY_NETWORK=1: the large ones too, ten seconds.
+TEST(ReferenceNetworks, WholeNetworksGiveTheRecordedBytesOnEveryPart) {
+    TALPA_NEEDS_REFERENCE();
+    std::vector<std::string> names{"ds_cnn_random", "resnet8_random"};
+    if (std::getenv("TALPA_EVERY_NETWORK") != nullptr)
+        names.insert(names.end(), {"mobilenet_v2", "mobilenet_v3_small_random", "efficientnet_lite0"});
+    for (const std::string& name : names)
+        for (const char* part : {"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "ethos-u65-512"}) {
+            const bool large = std::string_view(part) == "ethos-u65-512";
+            const auto target =
+                make_target(part, "High_End", large ? MemoryMode::DedicatedSram : MemoryMode::SharedSram,
+                            large ? 384 << 10 : 2 << 20);
+            ASSERT_TRUE(target) << target.error().describe();
+            const Outcome o = run_network(reference / "models" / name, name, IoType::AsModel, 0, {}, *target);
+            show(name + ", " + part, o, 0);
+            expect_same(name + ", " + part, o);
+            EXPECT_EQ(o.report.delegates.size(), 1u) << name << ", " << part;
+        }
 }
 
 // The i.MX 93's 384 KiB.

@@ -113,7 +113,7 @@ void add_compilation(CLI::App* compile, CompileOptions& o) {
         ->add_option("--sram", o.sram,
                      "SRAM that the NPU may use: 384K, 1M, unlimited (default: what the memory mode says, else 384K)")
         ->type_name("SIZE");
-    choice("--optimize", o.optimize, "What to optimize for", {"speed", "size"});
+    choice("--optimize", o.optimize, "Speed, or the size of the memory that a run takes", {"speed", "size"});
     choice("--io", o.io, "Type of inputs and outputs", {"model", "float", "int8"});
     compile->add_option("--program", o.program, "Which program, if the archive holds several")->type_name("NAME");
     compile->add_option("--architecture", o.architecture, "Network that a file of weights belongs to")

@@ -191,6 +191,24 @@ TEST(ReferenceNetworks, WholeNetworksGiveTheRecordedBytesOnEveryPart) {
         }
 }
 
+TEST(ReferenceNetworks, OptimizedForSizeItTakesLessMemory) {
+    TALPA_NEEDS_REFERENCE();
+    const std::string name = "resnet8_random";
+    std::uint64_t bytes[2] = {}, cycles[2] = {};
+    for (const bool size : {false, true}) {
+        Target target = make_target("ethos-u65-256", "High_End", MemoryMode::DedicatedSram, 384 << 10).value();
+        target.optimize = size ? Optimize::Size : Optimize::Speed;
+        const Outcome o = run_network(reference / "models" / name, name, IoType::AsModel, 0, {}, target);
+        show(name, o, 0);
+        expect_same(name, o);
+        ASSERT_EQ(o.report.delegates.size(), 1u);
+        bytes[size] = o.report.delegates[0].fast_bytes + o.report.delegates[0].arena_bytes;
+        cycles[size] = o.report.delegates[0].cycles;
+    }
+    EXPECT_LT(bytes[1], bytes[0] * 9 / 10);
+    EXPECT_LE(cycles[1], 2 * cycles[0]);
+}
+
 // The i.MX 93's 384 KiB.
 TEST(ReferenceNetworks, MobileNetV2FitsTheSramOfTheChip) {
     TALPA_NEEDS_REFERENCE();

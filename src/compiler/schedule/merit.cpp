@@ -5,14 +5,18 @@
 namespace talpa::compiler {
 
 bool better(const Merit& a, const Merit& b, const Target& target) {
+    // What moves to DRAM is no saving: it counts more there.
+    constexpr double kOfDram = 1.5;
+    const auto bytes = [](const Merit& m) {
+        return static_cast<double>(m.fast_bytes) + kOfDram * static_cast<double>(m.arena_bytes);
+    };
+    if (target.optimize == Optimize::Size) return bytes(a) < bytes(b) || (bytes(a) <= bytes(b) && a.cycles < b.cycles);
     constexpr std::uint64_t kNegligible = 300;  // one part in so many
     if (target.sram_bytes >= kUnlimited) {
-        // What moves to DRAM is no saving: it counts more there. A kilobyte is not worth an effort.
-        constexpr double kPrice = 0.1, kOfDram = 1.5, kLittle = 1024;
-        const auto cost = [](const Merit& m) {
-            const double bytes =
-                static_cast<double>(m.fast_bytes) + kOfDram * static_cast<double>(m.arena_bytes) + kLittle;
-            return static_cast<double>(m.cycles + kOfAJob) * std::pow(bytes, kPrice);
+        // A kilobyte is not worth an effort.
+        constexpr double kPrice = 0.1, kLittle = 1024;
+        const auto cost = [&](const Merit& m) {
+            return static_cast<double>(m.cycles + kOfAJob) * std::pow(bytes(m) + kLittle, kPrice);
         };
         // Memory never costs more than half of the time, or of many more operations.
         constexpr std::uint64_t kNothing = 3000;  // cycles

@@ -17,7 +17,7 @@ struct Merit {
 constexpr std::uint64_t kOfAJob = 400'000;
 
 /// Time first. A little of it may go for less memory: next to nothing where the limit was given, for that much may be
-/// used; where there is none, 7 % for half of it.
+/// used; where there is none, 7 % for half of it. Optimized for size: memory first.
 [[nodiscard]] bool better(const Merit& a, const Merit& b, const Target& target);
 
 }  // namespace talpa::compiler

@@ -84,14 +84,14 @@ class Scheduler {
         // A tighter limit sometimes gives the better order, for the search reckons and the judge knows; and memory that
         // hardly saves time is not worth having. So: less and less, until it costs.
         std::optional<Solution> best;
-        const bool unlimited = target_.sram_bytes >= kUnlimited;
+        const bool unlimited = target_.sram_bytes >= kUnlimited, smallest = target_.optimize == Optimize::Size;
         const std::uint64_t costly = unlimited ? 12 : 30;  // one part in so many
         std::uint64_t fastest = UINT64_MAX;
         // Each limit is a search of its own; a network of thousands of steps has one.
         const std::size_t most_limits = std::clamp<std::size_t>(4000 / (n_.steps.size() + 1), 1, 8);
         std::uint64_t limit = target_.sram_bytes;
         // What is little need not become less, unless it has a price.
-        const std::uint64_t least_limit = unlimited ? 0 : 4096;
+        const std::uint64_t least_limit = unlimited || smallest ? 0 : 4096;
         for (unsigned i = 0; i < most_limits; ++i) {
             auto found = solve(limit, i == 0 ? kAttempts : 2);
             if (!found) {
@@ -100,10 +100,12 @@ class Scheduler {
             }
             const std::uint64_t used = found->fast_bytes, cycles = found->cycles;
             fastest = std::min(fastest, cycles);
-            const bool slow =
-                cycles > fastest + (unlimited ? std::min((fastest + kOfAJob) / costly, fastest) : fastest / costly);
+            const bool slow = smallest ? cycles > 2 * fastest
+                                       : cycles > fastest + (unlimited ? std::min((fastest + kOfAJob) / costly, fastest)
+                                                                       : fastest / costly);
             // What a tighter limit drives to DRAM is no saving either.
-            const bool drives_out = best && found->arena_bytes > best->arena_bytes && cycles >= best->cycles;
+            const bool drives_out =
+                !smallest && best && found->arena_bytes > best->arena_bytes && cycles >= best->cycles;
             if (!best || (!slow && !drives_out && better(found->merit(), best->merit(), target_)))
                 best = std::move(*found);
             if (slow || used <= least_limit) break;
@@ -638,7 +640,7 @@ host::Result<Plan> schedule(Network network, const Target& target, const Judge& 
     fuse_tables(network);
     lengthen_rows(network, target, chooser);
     std::optional<Network> plain;
-    if (unlimited) plain = network;
+    if (unlimited || target.optimize == Optimize::Size) plain = network;
     stage_io(network, target, chooser);
     choose_layouts(network);
     Plan best;

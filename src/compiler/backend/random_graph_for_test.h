@@ -418,7 +418,10 @@ class RandomGraph {
         ReduceAttr a;
         const auto axis = static_cast<std::size_t>(below(static_cast<std::int64_t>(s.size())));
         a.axes = {static_cast<int>(axis)};
-        if (between_ == Between::Sums && (dtype_size(in.stored_type()) != 1 || s[axis] > kMostSummed)) return false;
+        constexpr std::int64_t kMostChannels = 65536;  // of the map that the sums become
+        if (between_ == Between::Sums &&
+            (dtype_size(in.stored_type()) != 1 || s[axis] > kMostSummed || element_count(s) > kMostChannels))
+            return false;
         finish(Op::CumSum, {x}, a, result_for(in.stored_type(), s, level * std::sqrt(static_cast<double>(s[axis]))));
         return true;
     }

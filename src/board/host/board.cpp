@@ -16,6 +16,7 @@
 #include "board/sysfs/device_tree.h"
 #include "board/sysfs/remoteproc_files.h"
 #include "link/memory_map.h"
+#include "link/reserved_memory.h"
 #include "link/resource_table.h"
 
 namespace talpa::board {
@@ -174,7 +175,7 @@ host::Result<void> Board::start_as_u_boot(Machine& machine) {
         std::memset(to + segment.data.size(), 0, segment.memory_size - segment.data.size());
         machine.loaded(*system, segment.memory_size);
     }
-    constexpr std::uint32_t kLiveTable = 0x2021E000;
+    constexpr std::uint32_t kLiveTable = link::kResourceTableNode.base;
     const std::uint8_t* const table = machine.memory().at(kLiveTable, link::kLiveResourceTable.size);
     machine.start(0);
     for (int i = 0; i < 2000; ++i) {

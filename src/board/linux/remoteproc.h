@@ -20,6 +20,7 @@
 #include "board/linux/resources.h"
 #include "board/linux/tracer.h"
 #include "board/linux/virtio_rpmsg.h"
+#include "link/reserved_memory.h"
 
 namespace talpa::board {
 
@@ -44,12 +45,10 @@ struct RemoteprocConfig {
     bool attached_at_probe = false;  ///< started by the boot loader before Linux
     bool live_table = true;          ///< the node rsc-table@2021e000 is in memory-region
     bool table_copy_only = false;    ///< quirk: Linux updates only its own copy, the firmware never sees DRIVER_OK
-    std::uint32_t live_table_address = 0x2021E000;  ///< system address
+    std::uint32_t live_table_address = link::kResourceTableNode.base;
     std::vector<MappedBlock> mapped_blocks;
-    std::vector<ReservedNode> reserved_nodes = {{"vdev0vring0", 0xA4000000, 0x8000},
-                                                {"vdev0vring1", 0xA4008000, 0x8000},
-                                                {"vdev1vring0", 0xA4010000, 0x8000},
-                                                {"vdev1vring1", 0xA4018000, 0x8000}};
+    std::vector<ReservedNode> reserved_nodes = {carveout(link::kVdev0Vring0Node), carveout(link::kVdev0Vring1Node),
+                                                carveout(link::kVdev1Vring0Node), carveout(link::kVdev1Vring1Node)};
     /// Called before Linux first writes the TCMs, and before it releases the core: where boards that lack something
     /// die.
     std::function<void()> before_load = [] {}, before_release = [] {};

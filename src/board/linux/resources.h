@@ -9,6 +9,7 @@
 #include "base/core/byte_reader.h"
 #include "board/linux/address_map.h"
 #include "board/linux/kernel_log.h"
+#include "link/reserved_memory.h"
 
 namespace talpa::board {
 
@@ -18,6 +19,11 @@ struct ReservedNode {
     std::uint32_t base = 0;
     std::uint32_t size = 0;
 };
+/// As the driver names it: what stands before the '@'.
+[[nodiscard]] inline ReservedNode carveout(const link::ReservedMemoryNode& node) {
+    const std::string_view name = node.name;
+    return {std::string(name.substr(0, name.find('@'))), node.base, node.size};
+}
 
 struct TraceEntry {
     std::string name;

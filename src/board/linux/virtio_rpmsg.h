@@ -18,6 +18,7 @@
 #include "board/linux/platform.h"
 #include "board/linux/resources.h"
 #include "board/linux/tracer.h"
+#include "link/memory_map.h"
 #include "link/rpmsg.h"
 #include "link/vring.h"
 
@@ -46,8 +47,8 @@ class VirtioRpmsg {
     struct Config {
         VdevEntry vdev;
         std::uint8_t* table = nullptr;  ///< the table that the firmware watches, and its entry's offset is in `vdev`
-        std::uint32_t buffers = 0xA4020000;  ///< DMA address of 512 buffers of 512 bytes
-        unsigned index = 0;                  ///< K of virtioK
+        std::uint32_t buffers = link::kVringBuffers.base;  ///< DMA address of 512 buffers of 512 bytes
+        unsigned index = 0;                                ///< K of virtioK
         Tracer* tracer = nullptr;
     };
 

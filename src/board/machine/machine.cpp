@@ -57,7 +57,7 @@ class Machine::NpuMemory final : public npu_model::PhysicalMemory {
     NpuMemory(MemoryFile& memory, bool denied) : memory_(memory), denied_(denied) {}
     std::span<std::uint8_t> at(std::uint64_t address, unsigned port) override {
         const bool dram = address >= 0x80000000;
-        const bool ocram = address >= 0x20480000 && address < 0x20520000;
+        const bool ocram = address >= kOcramWindow.base && address - kOcramWindow.base < kOcramWindow.size;
         if ((!dram && !ocram) || (dram && denied_)) return {};
         return dram == (port == 1) ? memory_.rest(address) : std::span<std::uint8_t>{};
     }
@@ -73,8 +73,8 @@ Machine::Machine(MemoryFile memory, const MachineOptions& options, KernelLog& lo
       memory_(std::move(memory)),
       itcm_(memory_.window(link::kItcmSystem)),
       dtcm_(memory_.window(link::kDtcmSystem)),
-      ocram_(memory_.window(0x20480000)),
-      rings_(memory_.window(0xA4000000)),
+      ocram_(memory_.window(kOcramWindow.base)),
+      rings_(memory_.window(kRingsWindow.base)),
       ethosu_(memory_.window(link::kEthosuRegion.base)),
       model_(memory_.window(link::kModelRegion.base)) {}
 
@@ -122,8 +122,8 @@ host::Result<void> Machine::wire() {
     };
     TRY(ram("code TCM", link::kItcm.base, link::kItcm.size, itcm_, link::kItcm.base + kSecureAlias));
     TRY(ram("data TCM", link::kDtcm.base, link::kDtcm.size, dtcm_, link::kDtcm.base + kSecureAlias));
-    TRY(ram("OCRAM", 0x20480000, 0xA0000, ocram_, 0));
-    TRY(ram("rings", 0xA4000000, 0x220000, rings_, 0));
+    TRY(ram("OCRAM", kOcramWindow.base, kOcramWindow.size, ocram_, 0));
+    TRY(ram("rings", kRingsWindow.base, kRingsWindow.size, rings_, 0));
     TRY(ram("ethosu_region", link::kEthosuRegion.base, link::kEthosuRegion.size, ethosu_, 0));
     TRY(ram("model", link::kModelRegion.base, link::kModelRegion.size, model_, link::kModelRegion.base + kSecureAlias));
     for (const std::uint32_t alias : {0u, kSecureAlias}) {

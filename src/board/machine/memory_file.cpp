@@ -22,8 +22,8 @@ namespace {
 constexpr MemoryWindow kWindows[] = {
     {"M33 code TCM", link::kItcmSystem, link::kItcm.size},
     {"M33 data TCM", link::kDtcmSystem, link::kDtcm.size},
-    {"OCRAM", 0x20480000, 0xA0000},
-    {"rings and buffers", 0xA4000000, 0x220000},
+    kOcramWindow,
+    kRingsWindow,
     {"ethosu_region", link::kEthosuRegion.base, link::kEthosuRegion.size},
     {"model", link::kModelRegion.base, link::kModelRegion.size},
 };

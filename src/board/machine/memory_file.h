@@ -11,6 +11,7 @@
 
 #include "base/host/error.h"
 #include "board/linux/platform.h"
+#include "link/memory_map.h"
 
 namespace talpa::board {
 
@@ -21,6 +22,10 @@ struct MemoryWindow {
 };
 
 inline constexpr std::uint64_t kMemoryFileBytes = std::uint64_t{1} << 32;
+
+/// All of it; of its first 384 KiB the NPU may make fast scratch (link::kOcram).
+inline constexpr MemoryWindow kOcramWindow{"OCRAM", link::kOcram.base, 0xA0000};
+inline constexpr MemoryWindow kRingsWindow{"rings and buffers", link::kVring0.base, 0x220000};
 
 /// What is fitted, by system address.
 [[nodiscard]] std::span<const MemoryWindow> fitted_memory();

@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <map>
 
+#include "link/reserved_memory.h"
+
 namespace talpa::board {
 namespace {
 
@@ -40,41 +42,44 @@ enum Phandle : std::uint32_t {
 };
 
 struct Reserved {
-    const char* node;
-    std::uint32_t base, size;
-    bool pool;              ///< compatible "shared-dma-pool"
+    link::ReservedMemoryNode node;
     std::uint32_t phandle;  ///< 0: none
 };
 
 constexpr Reserved kReserved[] = {
-    {"rsc-table@2021e000", 0x2021E000, 0x1000, false, kTable},
-    {"vdev0vring0@a4000000", 0xA4000000, 0x8000, false, kVring00},
-    {"vdev0vring1@a4008000", 0xA4008000, 0x8000, false, kVring01},
-    {"vdev1vring0@a4010000", 0xA4010000, 0x8000, false, kVring10},
-    {"vdev1vring1@a4018000", 0xA4018000, 0x8000, false, kVring11},
-    {"vdevbuffer@a4020000", 0xA4020000, 0x100000, true, kVdevBuffer},
-    {"ele-reserved@a4120000", 0xA4120000, 0x100000, true, 0},
-    {"optee_core@96000000", 0x96000000, 0x1E00000, false, 0},
-    {"optee_shm@97e00000", 0x97E00000, 0x200000, false, 0},
+    {link::kResourceTableNode, kTable},
+    {link::kVdev0Vring0Node, kVring00},
+    {link::kVdev0Vring1Node, kVring01},
+    {link::kVdev1Vring0Node, kVring10},
+    {link::kVdev1Vring1Node, kVring11},
+    {link::kVdevBufferNode, kVdevBuffer},
+    {{"ele-reserved@a4120000", 0xA4120000, 0x100000, true}, 0},
+    {{"optee_core@96000000", 0x96000000, 0x1E00000, false}, 0},
+    {{"optee_shm@97e00000", 0x97E00000, 0x200000, false}, 0},
 };
+
+std::string reg_of(const link::ReservedMemoryNode& node) {
+    return cells({0, node.base, 0, node.size});
+}
 
 DeviceTreeNode reserved_memory(const DeviceTreeOptions& options) {
     DeviceTreeNode node{
         "reserved-memory", {{"#address-cells", cells({2})}, {"#size-cells", cells({2})}, {"ranges", ""}}, {}};
-    for (const Reserved& r : kReserved) {
-        DeviceTreeNode child{r.node, {{"reg", cells({0, r.base, 0, r.size})}, {"no-map", ""}}, {}};
-        if (r.pool) child.properties.insert(child.properties.begin(), {"compatible", strings({"shared-dma-pool"})});
-        if (r.phandle != 0) child.properties.emplace_back("phandle", cells({r.phandle}));
+    for (const auto& [reserved, phandle] : kReserved) {
+        DeviceTreeNode child{reserved.name, {{"reg", reg_of(reserved)}, {"no-map", ""}}, {}};
+        if (reserved.shared_pool)
+            child.properties.insert(child.properties.begin(), {"compatible", strings({"shared-dma-pool"})});
+        if (phandle != 0) child.properties.emplace_back("phandle", cells({phandle}));
         node.children.push_back(std::move(child));
     }
-    node.children.push_back({"ethosu_region@A8000000",
+    node.children.push_back({link::kEthosuNode.name,
                              {{"compatible", strings({"shared-dma-pool"})},
-                              {"reg", cells({0, 0xA8000000, 0, 0x8000000})},
+                              {"reg", reg_of(link::kEthosuNode)},
                               {options.ethosu_no_map ? "no-map" : "reusable", ""},
                               {"phandle", cells({kEthosuRegion})}},
                              {}});
     if (options.model_region)
-        node.children.push_back({"model@c0000000", {{"reg", cells({0, 0xC0000000, 0, 0x400000})}, {"no-map", ""}}, {}});
+        node.children.push_back({link::kModelNode.name, {{"reg", reg_of(link::kModelNode)}, {"no-map", ""}}, {}});
     return node;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/host/sha256.h"
+#include "link/reserved_memory.h"
 #include "topo/system/text.h"
 #include "topo/target/device_tree_rpmsg.h"
 
@@ -11,18 +12,6 @@ namespace {
 
 constexpr Milliseconds kTool(10'000);
 constexpr Milliseconds kQuestion(30'000);
-
-struct Region {
-    const char *node, *name;
-    std::uint64_t address, size;
-    bool shared_pool;  // compatible = "shared-dma-pool"
-};
-
-// topo spec, section 11.4; the sizes are those of the memory map.
-constexpr Region kRegions[] = {
-    {"/reserved-memory/model@c0000000", "model@c0000000 (4 MiB)", 0xC0000000, 0x400000, false},
-    {"/reserved-memory/ethosu_region@A8000000", "ethosu_region@A8000000 (128 MiB)", 0xA8000000, 0x8000000, true},
-};
 
 host::Result<Outcome> tool(std::vector<std::string> argv) {
     if (!find_program(argv[0]))
@@ -63,10 +52,10 @@ host::Result<std::vector<TreeChange>> missing_in_tree(const std::filesystem::pat
     TRY_ASSIGN(const std::string size_cells, property(dtb, "u", "/reserved-memory", "#size-cells"));
     const int address_count = address_cells == "1" ? 1 : 2, size_count = size_cells == "1" ? 1 : 2;
     TRY_ASSIGN(const TreeText source, TreeText::read(dtb));
-    for (const Region& region : kRegions) {
-        const std::string node = region.node;
+    for (const link::ReservedMemoryNode& region : {link::kModelNode, link::kEthosuNode}) {
+        const std::string node = std::string("/reserved-memory/") + region.name;
         TRY_ASSIGN(const bool there, has_node(dtb, node));
-        std::vector<std::string> reg = cells(region.address, address_count);
+        std::vector<std::string> reg = cells(region.base, address_count);
         for (const std::string& cell : cells(region.size, size_count)) reg.push_back(cell);
         TRY_ASSIGN(const std::string old_reg,
                    there ? property(dtb, "x", node, "reg") : host::Result<std::string>(std::string()));
@@ -81,11 +70,11 @@ host::Result<std::vector<TreeChange>> missing_in_tree(const std::filesystem::pat
             reusable = reusable || line == "reusable";
         }
         if (old_reg == joined(reg, " ") && no_map && !reusable) continue;
-        if (const std::string other = overlapping_region(source, node, region.address, region.size); !other.empty())
+        if (const std::string other = overlapping_region(source, node, region.base, region.size); !other.empty())
             return std::unexpected(
                 host::Error(ErrorCode::NotSupported, fmt::format("{} of the tree lies where {} must be", other, node),
                             "boot another tree: of an EVK imx93-11x11-evk.dtb, not the one for RPMsg audio"));
-        TreeChange change{.what = std::string("reserve ") + region.name, .words = {}};
+        TreeChange change{.what = fmt::format("reserve {} ({} MiB)", region.name, region.size >> 20), .words = {}};
         if (!there) change.words.push_back({"-c", "@", node});
         if (region.shared_pool) change.words.push_back({"-t", "s", "@", node, "compatible", "shared-dma-pool"});
         std::vector<std::string> words = {"-t", "x", "@", node, "reg"};

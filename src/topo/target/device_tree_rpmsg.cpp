@@ -2,21 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "link/reserved_memory.h"
+
 namespace talpa::topo {
 namespace {
 
-struct RpmsgRegion {
-    const char* name;
-    std::uint32_t address, size;
-    bool shared_pool;
-};
-
-// In the order of the node's memory-region: the buffers first (imx93-remoteproc spec, section 2.4).
-constexpr RpmsgRegion kRpmsgRegions[] = {
-    {"vdevbuffer@a4020000", 0xA4020000, 0x100000, true}, {"vdev0vring0@a4000000", 0xA4000000, 0x8000, false},
-    {"vdev0vring1@a4008000", 0xA4008000, 0x8000, false}, {"vdev1vring0@a4010000", 0xA4010000, 0x8000, false},
-    {"vdev1vring1@a4018000", 0xA4018000, 0x8000, false}, {"rsc-table@2021e000", 0x2021E000, 0x1000, false},
-};
 constexpr const char* kMailbox = "mailbox@44230000";     // MU1
 constexpr const char* kMlmix = "power-domain@44461800";  // SRC slice of MLMIX
 constexpr const char* kStartupDelayMs = "500";
@@ -117,19 +107,19 @@ class Missing {
             .what = fmt::format("reserve the memory of RPMsg (vrings, buffers, resource table) for {}", core_),
             .words = {}};
         std::vector<std::string> list = {"-t", "x", "@", core_, "memory-region"};
-        for (const RpmsgRegion& region : kRpmsgRegions) {
+        for (const link::ReservedMemoryNode& region : link::kRemoteprocNodes) {
             const std::string path = std::string("/reserved-memory/") + region.name;
             if (tree_.node(path) != nullptr) {
                 list.push_back(hex(handle_of(path, change)));
                 continue;
             }
-            if (const std::string other = overlapping_region(tree_, path, region.address, region.size); !other.empty())
+            if (const std::string other = overlapping_region(tree_, path, region.base, region.size); !other.empty())
                 return host::failure(ErrorCode::NotSupported, "{} of the tree lies where {} must be", other, path);
             change.words.push_back({"-c", "@", path});
             if (region.shared_pool) change.words.push_back({"-t", "s", "@", path, "compatible", "shared-dma-pool"});
             std::vector<std::string> reg = {"-t", "x", "@", path, "reg"};
             if (address_cells == 2) reg.emplace_back("0");
-            reg.push_back(hex(region.address));
+            reg.push_back(hex(region.base));
             if (size_cells == 2) reg.emplace_back("0");
             reg.push_back(hex(region.size));
             change.words.push_back(std::move(reg));

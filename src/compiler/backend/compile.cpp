@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "compiler/backend/cpu_call.h"
 #include "compiler/backend/cpu_operators.h"
 #include "compiler/backend/partition.h"
 #include "compiler/backend/program_builder.h"

@@ -22,8 +22,4 @@ namespace talpa::compiler {
                                                    const ChannelsFirst& beyond,
                                                    const std::function<std::int32_t(ValueId)>& value_of);
 
-/// quantize_per_tensor and dequantize_per_tensor.
-void call_quantize(ProgramBuilder& program, std::int32_t from, const Quantization& q, std::int32_t to);
-void call_dequantize(ProgramBuilder& program, std::int32_t from, const Quantization& q, std::int32_t to);
-
 }  // namespace talpa::compiler

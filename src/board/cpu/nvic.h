@@ -43,7 +43,6 @@ class Nvic {
     void set_pending(unsigned exception, bool on);
     [[nodiscard]] bool active(unsigned exception) const { return active_[exception]; }
     void set_active(unsigned exception, bool on);
-    [[nodiscard]] bool any_active() const { return active_count_ != 0; }
     [[nodiscard]] unsigned active_count() const { return active_count_; }
     [[nodiscard]] bool enabled(unsigned exception) const { return enabled_[exception]; }
     void set_enabled(unsigned exception, bool on) { enabled_[exception] = on; }

@@ -59,9 +59,10 @@ class Translator {
     void spill();
     void reload();
     bool operation(std::size_t index);
+    void call_body(const Op& op);
+    void slow(u32 site, const Op& op);
     // translator_data.cpp
     void data(const Op& op, const Shape& shape);
-    void logical_flags(const Op& op, const Shape& shape);
     void shift_by_register(const Op& op, const Shape& shape);
     void bit_field(const Op& op, unsigned kind);
     void extend_register(const Op& op, const Shape& shape);
@@ -82,8 +83,6 @@ class Translator {
     void skip_unless(std::size_t index);
     void indirect(Leave leave);
     void exit_to(u32 target);
-    void call_body(const Op& op, bool ends);
-    void slow(u32 site, const Op& op, bool ends = false);
     // translator_fpu.cpp
     bool floating(const Op& op, const Shape& shape);
 

@@ -40,7 +40,7 @@ void Translator::data(const Op& op, const Shape& shape) {
     u32 value = op.imm;
     if (kind == Operand::Shifted) {
         const bool wants_carry = flags && !arithmetic;
-        if (op.imm >= 32 && wants_carry) return call_body(op, false);
+        if (op.imm >= 32 && wants_carry) return call_body(op);
         a_.load(rcx, source);
         if (op.aux == kRrx) {
             a_.place(0x8A, rax, kCarryPlace);  // mov al, carry

@@ -111,7 +111,7 @@ void Translator::transfer(const Op& op, const Shape& shape, bool load) {
 void Translator::dual(const Op& op, const Shape& shape) {
     const bool load = shape.a != 0;
     const auto mode = static_cast<Address>(shape.b);
-    if (writes_back(mode) && op.rn == kSp) return call_body(op, false);
+    if (writes_back(mode) && op.rn == kSp) return call_body(op);
     const std::size_t first = slow_paths_.size();
     address(op, mode);
     within_page(op, 8);
@@ -137,7 +137,7 @@ void Translator::multiple(const Op& op, const Shape& shape, bool load) {
     const bool wb = (op.aux & kMultipleWriteBack) != 0;
     const bool pc = load && shape.a != 0;
     const u32 bytes = 4 * w(std::popcount(op.imm));
-    if (bit(op.imm, kSp)) return call_body(op, false);
+    if (bit(op.imm, kSp)) return call_body(op);
     const std::size_t first = slow_paths_.size();
     a_.load(rax, reg(op.rn));
     if (down) a_.op_immediate(Op8::Sub, Place::of(rax), bytes);

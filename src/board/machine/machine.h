@@ -57,7 +57,6 @@ class Machine final : public CoreControl {
 
     /// Instructions that the M33 has executed since power-up.
     [[nodiscard]] std::uint64_t instructions() const { return instructions_.load(); }
-    [[nodiscard]] std::string npu_fault() const { return npu_->fault_text(); }
     /// Wall-clock time from the starts of jobs to their interrupts.
     [[nodiscard]] std::chrono::nanoseconds npu_time() const {
         return std::chrono::nanoseconds(npu_nanoseconds_.load());

@@ -19,6 +19,7 @@
 namespace talpa::board {
 namespace {
 
+/// What is fitted, by system address.
 constexpr MemoryWindow kWindows[] = {
     {"M33 code TCM", link::kItcmSystem, link::kItcm.size},
     {"M33 data TCM", link::kDtcmSystem, link::kDtcm.size},
@@ -108,10 +109,6 @@ std::optional<std::uint64_t> take_cut(std::uint64_t inode) {
     std::uint64_t expected = inode;
     if (!last_cut.inode.compare_exchange_strong(expected, 0)) return std::nullopt;
     return last_cut.size.load();
-}
-
-std::span<const MemoryWindow> fitted_memory() {
-    return kWindows;
 }
 
 host::Result<MemoryFile> MemoryFile::create(const std::filesystem::path& path) {

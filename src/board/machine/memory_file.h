@@ -27,9 +27,6 @@ inline constexpr std::uint64_t kMemoryFileBytes = std::uint64_t{1} << 32;
 inline constexpr MemoryWindow kOcramWindow{"OCRAM", link::kOcram.base, 0xA0000};
 inline constexpr MemoryWindow kRingsWindow{"rings and buffers", link::kVring0.base, 0x220000};
 
-/// What is fitted, by system address.
-[[nodiscard]] std::span<const MemoryWindow> fitted_memory();
-
 /// How short the file of that inode number was when an access found it cut, if that happened since the last call.
 [[nodiscard]] std::optional<std::uint64_t> take_cut(std::uint64_t inode);
 

@@ -101,7 +101,6 @@ class Lowerer {
     /// The operand of an elementwise operation for value `id` in a result of `shape`.
     [[nodiscard]] Operand operand(ValueId id, const Shape& shape);
 
-    [[nodiscard]] std::uint32_t node_index() const { return node_; }
     [[nodiscard]] const std::string& result_name() const;
 
   private:

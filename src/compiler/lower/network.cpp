@@ -21,12 +21,6 @@ std::uint32_t extent_read(std::uint32_t ofm, std::uint32_t stride, std::uint32_t
 
 }  // namespace
 
-std::uint32_t rows_read(const npu::Operation& op, std::uint32_t ofm_height) {
-    if (moves_rows_alone(op.kind)) return ofm_height;
-    return extent_read(ofm_height, op.kernel.stride_y, op.kernel.dilated_height(), op.padding.top + op.padding.bottom,
-                       op.upscale);
-}
-
 std::uint32_t columns_read(const npu::Operation& op, std::uint32_t ofm_width) {
     if (moves_rows_alone(op.kind)) return ofm_width;
     return extent_read(ofm_width, op.kernel.stride_x, op.kernel.dilated_width(), op.padding.left + op.padding.right,

@@ -91,8 +91,7 @@ struct RowWindow {
 };
 [[nodiscard]] RowWindow input_rows(const Step& step, std::uint32_t first, std::uint32_t end);
 
-/// Rows and columns that the whole operation reads (ethos-u65, section 4.2), before upscaling.
-[[nodiscard]] std::uint32_t rows_read(const npu::Operation& op, std::uint32_t ofm_height);
+/// Columns that the whole operation reads (ethos-u65, section 4.2), before upscaling.
 [[nodiscard]] std::uint32_t columns_read(const npu::Operation& op, std::uint32_t ofm_width);
 
 /// "conv", "add" … with sizes, for dumps.

@@ -73,14 +73,8 @@ double MemoryTiming::sustained_read() const {
     return std::min(bytes_per_cycle, static_cast<double>(max_reads) * burst_bytes / read_latency);
 }
 
-std::span<const NpuConfig> npu_configs() {
-    return kNpus;
-}
 std::span<const SystemProfile> system_profiles() {
     return kProfiles;
-}
-std::span<const MemoryMode> memory_modes() {
-    return kModes;
 }
 
 std::optional<SystemConfig> system_config(std::string_view npu, std::string_view profile, std::string_view mode) {

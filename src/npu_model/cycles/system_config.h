@@ -76,9 +76,7 @@ struct SystemConfig {
     [[nodiscard]] double seconds(std::uint64_t cycles) const { return static_cast<double>(cycles) / clock_hz; }
 };
 
-[[nodiscard]] std::span<const NpuConfig> npu_configs();
 [[nodiscard]] std::span<const SystemProfile> system_profiles();
-[[nodiscard]] std::span<const MemoryMode> memory_modes();
 
 /// By names; nothing if one of them is in no table. Names are compared without regard to case, a profile also without
 /// its "Ethos_U65_" prefix ("High_End"), a mode also with a limit behind it ("Dedicated_Sram_384KB").

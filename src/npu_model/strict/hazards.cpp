@@ -16,13 +16,6 @@ using npu::Extent;
 using npu::Operation;
 using npu::OpKind;
 
-const char* hazard_name(Hazard::Kind kind) {
-    static constexpr const char* kNames[] = {"missing KERNEL_WAIT", "missing DMA_WAIT", "BLOCKDEP too large",
-                                             "read before write",   "register not set", "illegal operation",
-                                             "overlaps itself"};
-    return kNames[static_cast<std::size_t>(kind)];
-}
-
 namespace {
 
 // Is each element written where the same one was read?

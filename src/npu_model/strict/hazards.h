@@ -32,9 +32,6 @@ struct Hazard {
     std::uint32_t offset_bytes = 0;  ///< of the operation that goes wrong
     std::string text;                ///< a sentence: the operations, their offsets, some of the bytes in dispute
 };
-/// "missing KERNEL_WAIT" …
-[[nodiscard]] const char* hazard_name(Hazard::Kind kind);
-
 struct HazardOptions {
     const npu::Hardware* hardware = &npu::kU65_256;
     /// What holds data before the stream starts, besides region 0: the inputs. Nothing: reads are not checked against

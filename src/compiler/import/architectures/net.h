@@ -41,8 +41,6 @@ class Net {
     /// Does the file have that tensor?
     [[nodiscard]] bool has(const std::string& name) const { return weights_.tensors.contains(name); }
 
-    /// How many tensors did not fit, so far.
-    [[nodiscard]] std::size_t complaints() const { return complaints_.size(); }
     [[nodiscard]] host::Result<Graph> finish();
 
     /// Everything that was asked for so far, in that order; kAnySize where any number of classes will do.

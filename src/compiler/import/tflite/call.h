@@ -39,10 +39,6 @@ class Call {
     [[nodiscard]] host::Result<T> option(unsigned slot, T absent) const {
         return options_.scalar<T>(slot, absent);
     }
-    template <typename T>
-    [[nodiscard]] host::Result<std::vector<T>> option_list(unsigned slot) const {
-        return options_.numbers<T>(slot);
-    }
     /// The fused activation in that slot.
     [[nodiscard]] host::Result<Clamp> activation(unsigned slot) const;
 

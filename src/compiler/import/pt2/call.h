@@ -117,6 +117,8 @@ struct Operator {
 [[nodiscard]] std::span<const Operator> pool_operators();
 [[nodiscard]] std::span<const Operator> elementwise_operators();
 [[nodiscard]] std::span<const Operator> shape_operators();
+[[nodiscard]] std::span<const Operator> slice_operators();
+[[nodiscard]] std::span<const Operator> resize_operators();
 [[nodiscard]] std::span<const Operator> norm_operators();
 [[nodiscard]] std::span<const Operator> quantize_operators();
 [[nodiscard]] std::span<const Operator> constant_operators();

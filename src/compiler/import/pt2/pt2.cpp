@@ -26,8 +26,9 @@ using Table = std::unordered_map<std::string_view, const Operator*>;
 const Table& table() {
     static const Table all = [] {
         Table t;
-        for (const auto part : {matrix_operators(), pool_operators(), elementwise_operators(), shape_operators(),
-                                norm_operators(), quantize_operators(), constant_operators()})
+        for (const auto part :
+             {matrix_operators(), pool_operators(), elementwise_operators(), shape_operators(), slice_operators(),
+              resize_operators(), norm_operators(), quantize_operators(), constant_operators()})
             for (const Operator& op : part) t.emplace(op.target, &op);
         return t;
     }();

@@ -114,7 +114,6 @@ class Runner {
     [[nodiscard]] Outcome set_input(runtime::Method& method, std::uint32_t input, const StagedInput& range,
                                     runtime::Pool copy, Times& times);
     [[nodiscard]] Outcome copy_outputs(runtime::Method& method, const Request& request);
-    void find_scales(const pte::Program& program);
     void report(const Request& request, const Times& times, std::uint64_t npu_cycles, std::uint32_t total_cycles);
     [[nodiscard]] std::uint32_t report_top(const Request& request);
     void report_outputs(const Request& request, std::uint32_t argmax);

@@ -5,6 +5,7 @@
 #include "firmware/runner.h"
 #include "link/crc32.h"
 #include "link/memory_map.h"
+#include "pte/metadata.h"
 #include "runtime/memory.h"
 
 namespace talpa::firmware {
@@ -284,7 +285,9 @@ Outcome Runner::run(const Request& request, const Staging& staging, Times& times
         platform_.trace(line.view());
     }
     npu_cycles = method->npu_cycles();
-    find_scales(*program);
+    const auto scale = pte::io_quantization(*program, *view, pte::IoSide::Output, 0);
+    output_scale_ = scale ? static_cast<float>(scale->scale) : 0;
+    output_zero_point_ = scale ? static_cast<std::int32_t>(scale->zero_point) : 0;
     return copy_outputs(*method, request);
 }
 
@@ -332,22 +335,6 @@ Outcome Runner::set_input(runtime::Method& method, std::uint32_t input, const St
 }
 
 /// Scale and zero point of an integer output, where the program carries them as methods without instructions.
-void Runner::find_scales(const pte::Program& program) {
-    output_scale_ = 0;
-    output_zero_point_ = 0;
-    const auto constant = [&](std::string_view name) -> std::optional<pte::ValueView> {
-        const auto method = program.find_method(name);
-        if (!method || method->outputs().size() != 1) return std::nullopt;
-        const std::int32_t index = method->outputs()[0];
-        if (index < 0 || static_cast<std::uint32_t>(index) >= method->values().size()) return std::nullopt;
-        return method->value(static_cast<std::uint32_t>(index));
-    };
-    if (const auto scale = constant("output0_scale"); scale && scale->type() == pte::ValueType::Double)
-        output_scale_ = static_cast<float>(scale->as_double());
-    if (const auto zero = constant("output0_zp"); zero && zero->type() == pte::ValueType::Int)
-        output_zero_point_ = static_cast<std::int32_t>(zero->as_int());
-}
-
 Outcome Runner::copy_outputs(runtime::Method& method, const Request& request) {
     volatile link::ControlBlock& c = control();
     output_count_ = 0;

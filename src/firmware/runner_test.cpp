@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -17,6 +20,7 @@
 #include "link/crc32.h"
 #include "link/memory_map.h"
 #include "npu_model/model.h"
+#include "pte/host/read_spec.h"
 #include "runtime/operators/quantize.h"
 
 namespace talpa::firmware {
@@ -501,6 +505,27 @@ TEST_F(RunnerTest, Int8InputsAndOutputsStayInt8) {
     EXPECT_TRUE(has(replies, " dtype=int8 bytes=" + std::to_string(expected.size())));
     EXPECT_EQ(output(expected.size()), expected);
     EXPECT_TRUE(has(say("OUT i=0 from=0 count=1"), fmt::format(" v={}\n", static_cast<std::int8_t>(expected[0]))));
+}
+
+// pte-format, section 5.5: the exporter puts the method's name in front where a program has several.
+TEST_F(RunnerTest, ScaleOfAnInt8OutputIsFoundUnderEitherOfItsNames) {
+    const auto expected = golden("ops/int8_io_conv/out0.bin");
+    const int best =
+        *std::ranges::max_element(expected, {}, [](std::uint8_t v) { return static_cast<std::int8_t>(v); });
+    for (const std::string prefix : {"", "forward_"}) {
+        stage("ops", "int8_io_conv");
+        const auto file = pte::Program::open(program);
+        ASSERT_TRUE(file);
+        auto spec = pte::host::read_spec(*file);
+        ASSERT_TRUE(spec);
+        std::erase_if(spec->methods, [](const auto& m) { return m.name.find("output0_") != std::string::npos; });
+        spec->methods.push_back(pte::host::constant_method_spec(prefix + "output0_scale", 0.5));
+        spec->methods.push_back(pte::host::constant_method_spec(prefix + "output0_zp", std::int64_t{3}));
+        put(link::kProgram.base, pte::host::write_program(*spec));
+        const auto replies = say("RUN");
+        EXPECT_TRUE(has(replies, fmt::format(" logit={:.6f}", (static_cast<std::int8_t>(best) - 3) * 0.5)))
+            << fmt::format("{}", fmt::join(replies, ""));
+    }
 }
 
 TEST_F(RunnerTest, WordsThatUsersOfTheOriginalLookFor) {

@@ -1,6 +1,5 @@
 #include "remoteproc/oci/process_table.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,11 +14,6 @@
 
 namespace talpa::remoteproc {
 namespace {
-
-std::string read_proc(const std::string& path) {
-    const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    return fd ? read_fd(fd.get(), 65536).value_or("") : "";
-}
 
 std::vector<std::uint64_t> numbers(std::string_view text) {
     std::vector<std::uint64_t> out;

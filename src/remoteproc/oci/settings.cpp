@@ -6,20 +6,15 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <initializer_list>
 
+#include "base/host/environment.h"
 #include "remoteproc/sys/files.h"
 #include "remoteproc/sys/path_guard.h"
 
 namespace talpa::remoteproc {
 namespace {
-
-std::string environment(const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? "" : value;
-}
 
 bool usable(const std::string& folder) {
     return make_folders(folder).has_value() && ::access(folder.c_str(), W_OK) == 0;
@@ -43,7 +38,7 @@ std::string home_folder() {
         if (fields.size() >= 6 && fields[2] == uid && fields[5].starts_with('/')) return fields[5];
         at = end + 1;
     }
-    const std::string home = environment("HOME");
+    const std::string home = host::environment("HOME");
     return home.starts_with('/') ? home : "/";
 }
 
@@ -51,7 +46,7 @@ Settings make_settings(const std::string& prefix, const std::string& root_option
     Settings s;
     s.paths.root = prefix;
     if (prefix == "~" || prefix.starts_with("~/")) s.paths.root = clean_path(home_folder() + prefix.substr(1));
-    const std::string runtime_folder = environment("XDG_RUNTIME_DIR");
+    const std::string runtime_folder = host::environment("XDG_RUNTIME_DIR");
     const std::string own = !runtime_folder.empty() ? runtime_folder : home_folder() + "/.local/run";
     if (!root_option.empty()) {
         s.state_root = absolute_path(root_option);
@@ -76,14 +71,14 @@ Settings make_settings(const std::string& prefix, const std::string& root_option
                          : first_usable(home_folder() + "/.local/state/remoteproc-runtime/firmware",
                                         {beside + ".firmware", s.state_root + ".firmware"});
     // conmon (podman, CRI-O) says so by its pipe; runc-style callers hand over the container's output as their own.
-    if (s.runc_style || !environment("_OCI_SYNCPIPE").empty()) s.output = {0, 1, 2};
+    if (s.runc_style || !host::environment("_OCI_SYNCPIPE").empty()) s.output = {0, 1, 2};
     // Our shim names descriptors, because it wants to read standard error itself: "3,4,5".
     std::array<int, 3> given{};
-    if (std::sscanf(environment("REMOTEPROC_OUTPUT").c_str(), "%d,%d,%d", &given[0], &given[1], &given[2]) == 3 &&
+    if (std::sscanf(host::environment("REMOTEPROC_OUTPUT").c_str(), "%d,%d,%d", &given[0], &given[1], &given[2]) == 3 &&
         ::fcntl(given[0], F_GETFD) >= 0 && ::fcntl(given[1], F_GETFD) >= 0 && ::fcntl(given[2], F_GETFD) >= 0)
         s.output = given;
-    s.caller_guards = environment("REMOTEPROC_GUARD") == "caller";
-    s.namespace_name = environment("REMOTEPROC_NAMESPACE");
+    s.caller_guards = host::environment("REMOTEPROC_GUARD") == "caller";
+    s.namespace_name = host::environment("REMOTEPROC_NAMESPACE");
     const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-'; };
     if (s.namespace_name.size() > 80 || !std::ranges::all_of(s.namespace_name, plain)) s.namespace_name.clear();
     return s;

@@ -10,9 +10,9 @@
 
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
 
+#include "base/host/environment.h"
 #include "base/host/sha256.h"
 #include "remoteproc/oci/settings.h"
 #include "remoteproc/oci/spec.h"
@@ -29,11 +29,6 @@ namespace {
 constexpr std::size_t kInputLimit = 10 << 20;
 constexpr std::string_view kSocketFolder = "/run/containerd/s", kAddressFile = "address";
 constexpr int kConnectMs = 100;
-
-std::string environment(const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? "" : value;
-}
 
 std::string read_input() {
     std::string text;
@@ -122,8 +117,8 @@ Result<std::string> start(const ShimOptions& options) {
     const auto modern = parse_bootstrap(input, options);
     const std::string grpc = modern && !modern->grpc_address.empty() ? modern->grpc_address : options.address;
     const std::string ttrpc =
-        modern && !modern->ttrpc_address.empty() ? modern->ttrpc_address : environment("TTRPC_ADDRESS");
-    const bool json = !environment("MAX_SHIM_VERSION").empty();
+        modern && !modern->ttrpc_address.empty() ? modern->ttrpc_address : host::environment("TTRPC_ADDRESS");
+    const bool json = !host::environment("MAX_SHIM_VERSION").empty();
     std::string folder(kSocketFolder);
     if (modern && !modern->socket_folder.empty()) {
         folder = modern->socket_folder;

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 
 #include <csignal>
-#include <cstdlib>
 
+#include "base/host/environment.h"
 #include "remoteproc/oci/privileges.h"
 #include "remoteproc/shim/bootstrap.h"
 #include "remoteproc/shim/server.h"
@@ -21,17 +21,12 @@ constexpr int kListener = 3;
 constexpr int kUnusedMs = 60000;  ///< a server that nobody made a container with ends by itself
 constexpr int kFlushMs = 3000, kFlushStepMs = 20;
 
-std::string environment(const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? "" : value;
-}
-
 class Shim {
   public:
     Shim(const ShimOptions& options, Fd listener)
         : options_(options),
           children_(loop_),
-          events_(loop_, environment("TTRPC_ADDRESS"), options.namespace_name),
+          events_(loop_, host::environment("TTRPC_ADDRESS"), options.namespace_name),
           tasks_(loop_, children_, events_, options.namespace_name),
           server_(loop_, tasks_, std::move(listener)) {
         tasks_.on_shutdown = [this] { leave(kFlushMs); };

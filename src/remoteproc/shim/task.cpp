@@ -1,6 +1,5 @@
 #include "remoteproc/shim/task.h"
 
-#include <fcntl.h>
 #include <sys/vfs.h>
 
 #include <charconv>
@@ -68,11 +67,6 @@ std::uint64_t state_pid(std::string_view json) {
     return pid;
 }
 
-std::string read_file(const std::string& path) {
-    const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    return fd ? read_fd(fd.get(), 65536).value_or("") : "";
-}
-
 // "key: value kB" of /proc/PID/status, in bytes
 std::uint64_t status_bytes(std::string_view text, std::string_view key) {
     const std::size_t at = text.find(key);
@@ -84,7 +78,7 @@ std::uint64_t status_bytes(std::string_view text, std::string_view key) {
 }
 
 std::uint64_t cpu_ns(pid_t pid) {
-    const std::string text = read_file(fmt::format("/proc/{}/stat", pid));
+    const std::string text = read_proc(fmt::format("/proc/{}/stat", pid));
     std::size_t at = text.rfind(')');
     std::uint64_t ticks = 0;
     for (int field = 2; at != std::string::npos && field <= 15; ++field) {
@@ -107,7 +101,7 @@ bool unified_cgroups() {
 // Figures of the container's process in the form of a cgroup's, which is what containerd's callers decode.
 // (github.com/containerd/cgroups: messages Metrics of v1 and v2)
 std::string metrics(pid_t pid) {
-    const std::string status = read_file(fmt::format("/proc/{}/status", pid));
+    const std::string status = read_proc(fmt::format("/proc/{}/status", pid));
     const std::uint64_t resident = status_bytes(status, "VmRSS:"), anonymous = status_bytes(status, "RssAnon:");
     const std::uint64_t cpu = cpu_ns(pid);
     WireWriter out, pids, memory, processor;

@@ -13,15 +13,11 @@
 #include <thread>
 
 namespace talpa::remoteproc {
-namespace {
 
-std::string read_proc(const std::string& path, std::size_t limit) {
+std::string read_proc(const std::string& path, std::size_t limit_bytes) {
     const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd) return {};
-    return read_fd(fd.get(), limit).value_or("");
+    return fd ? read_fd(fd.get(), limit_bytes).value_or("") : "";
 }
-
-}  // namespace
 
 std::optional<std::uint64_t> process_start_time(pid_t pid) {
     const std::string stat = read_proc(fmt::format("/proc/{}/stat", pid), 4096);

@@ -12,6 +12,9 @@
 
 namespace talpa::remoteproc {
 
+/// What a file of /proc holds; empty if it cannot be read.
+[[nodiscard]] std::string read_proc(const std::string& path, std::size_t limit_bytes = 65536);
+
 /// Start of the process in clock ticks since boot (field 22 of /proc/PID/stat), or nothing if it is gone or a zombie.
 [[nodiscard]] std::optional<std::uint64_t> process_start_time(pid_t pid);
 /// Identifier of this boot of the machine; empty where /proc does not tell.

@@ -8,10 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/host/environment.h"
 #include "base/host/printable.h"
 
 namespace talpa::topo {
 
+using host::environment;
 using host::is_utf8;
 using host::LineEnds;
 
@@ -42,8 +44,5 @@ using host::LineEnds;
 
 /// "1.5 MB" in steps of 1000.
 [[nodiscard]] std::string human_bytes(std::uint64_t bytes);
-
-/// The value of an environment variable, empty if it is unset.
-[[nodiscard]] std::string environment(const char* name);
 
 }  // namespace talpa::topo

@@ -10,6 +10,7 @@
 #include "compiler/import/onnx/call.h"
 #include "compiler/import/onnx/model.h"
 #include "compiler/import/onnx/wire.h"
+#include "compiler/import/refusal.h"
 
 namespace talpa::compiler::import::onnx {
 namespace {
@@ -31,22 +32,21 @@ const std::unordered_map<std::string_view, const Operator*>& table() {
     return all;
 }
 
-struct Advice {
-    std::string_view prefix, what, hint;
-};
-constexpr Advice kAdvice[] = {
-    {"LSTM", "recurrent layers are not supported", "Use convolutions over time (DS-CNN) instead."},
-    {"GRU", "recurrent layers are not supported", "Use convolutions over time (DS-CNN) instead."},
-    {"QLinear", "the operator form of quantization is not supported",
-     "Export with QuantizeLinear and DequantizeLinear pairs (QDQ)."},
-    {"DynamicQuantize", "dynamic quantization is not supported", "Quantize statically, with calibration data."},
-    {"MatMulInteger", "dynamic quantization is not supported", "Quantize statically, with calibration data."},
-    {"ConvInteger", "dynamic quantization is not supported", "Quantize statically, with calibration data."},
-    {"NonMaxSuppression", "non-maximum suppression is not supported",
-     "Cut the model before it and select boxes on the host."},
-    {"Loop", "control flow is not supported", ""},
-    {"If", "control flow is not supported", ""},
-    {"Scan", "control flow is not supported", ""},
+constexpr RefusedOperators kRefused[] = {
+    {"LSTM", kNoRecurrentLayers},
+    {"GRU", kNoRecurrentLayers},
+    {"RNN", kNoRecurrentLayers},
+    {"QLinear",
+     {"the operator form of quantization is not supported",
+      "Export with QuantizeLinear and DequantizeLinear pairs (QDQ)."}},
+    {"DynamicQuantize", kNoDynamicQuantization},
+    {"MatMulInteger", kNoDynamicQuantization},
+    {"ConvInteger", kNoDynamicQuantization},
+    {"NonMaxSuppression",
+     {"non-maximum suppression is not supported", "Cut the model before it and select boxes on the host."}},
+    {"Loop", kNoControlFlow},
+    {"If", kNoControlFlow},
+    {"Scan", kNoControlFlow},
 };
 
 class Walk {
@@ -164,10 +164,7 @@ Result<void> Walk::run_node(const NodeData& node) {
     if (node.outputs.empty()) return failure(ErrorCode::InvalidProgram, "it has no results");
     const auto found = table().find(node.op);
     if (found == table().end()) {
-        for (const Advice& a : kAdvice)
-            if (node.op.starts_with(a.prefix))
-                return std::unexpected(Error(ErrorCode::NotSupported, std::string(a.what), std::string(a.hint)));
-        return failure(ErrorCode::NotSupported, "the operator is not supported");
+        return std::unexpected(refused(kRefused, node.op));
     }
     std::vector<Bound> operands;
     for (const auto& name : node.inputs) {

@@ -10,6 +10,7 @@
 #include "compiler/graph/infer.h"
 #include "compiler/import/pt2/archive.h"
 #include "compiler/import/pt2/call.h"
+#include "compiler/import/refusal.h"
 
 namespace talpa::compiler::import::pt2 {
 namespace {
@@ -35,30 +36,28 @@ const Table& table() {
     return all;
 }
 
-/// Why an operator that has no row has none, and what to do instead.
-struct Advice {
-    std::string_view prefix, what, hint;
-};
-constexpr Advice kAdvice[] = {
-    {"aten.lstm", "recurrent layers are not supported", "Use convolutions over time (DS-CNN) instead."},
-    {"aten.gru", "recurrent layers are not supported", "Use convolutions over time (DS-CNN) instead."},
-    {"aten.stft", "signal processing is not supported", "Move feature extraction out of the model."},
-    {"aten.hann_window", "signal processing is not supported", "Move feature extraction out of the model."},
-    {"aten.sym_size", "a size that depends on the input", "Sizes must be fixed: export without dynamic_shapes."},
-    {"aten.item", "a result that depends on data",
-     "Only networks without data-dependent control flow can be compiled."},
-    {"aten.nonzero", "a result that depends on data",
-     "Only networks without data-dependent control flow can be compiled."},
-    {"aten.conv3d", "convolutions over three dimensions are not supported", ""},
-    {"aten.embedding", "table look-ups are not supported", "Move embeddings out of the model."},
-    {"torchvision.nms", "non-maximum suppression is not supported",
-     "Export backbone and heads only; select boxes on the host."},
-    {"torchvision.roi_align", "region pooling is not supported", "Export backbone and heads only."},
-    {"higher_order.", "control flow is not supported", "Only networks without control flow can be compiled."},
-    {"quantized_decomposed.choose_qparams", "dynamic quantization is not supported",
-     "Quantize statically, with calibration data."},
-    {"quantized_decomposed.", "this form of quantization is not supported",
-     "Quantize per tensor, weights per channel."},
+constexpr Refusal kNoSignalProcessing{"signal processing is not supported",
+                                      "Move feature extraction out of the model."};
+constexpr Refusal kDependsOnData{"a result that depends on data",
+                                 "Only networks without data-dependent control flow can be compiled."};
+constexpr RefusedOperators kRefused[] = {
+    {"aten.lstm", kNoRecurrentLayers},
+    {"aten.gru", kNoRecurrentLayers},
+    {"aten.rnn", kNoRecurrentLayers},
+    {"aten.stft", kNoSignalProcessing},
+    {"aten.hann_window", kNoSignalProcessing},
+    {"aten.sym_size", {"a size that depends on the input", "Sizes must be fixed: export without dynamic_shapes."}},
+    {"aten.item", kDependsOnData},
+    {"aten.nonzero", kDependsOnData},
+    {"aten.conv3d", {"convolutions over three dimensions are not supported", ""}},
+    {"aten.embedding", {"table look-ups are not supported", "Move embeddings out of the model."}},
+    {"torchvision.nms",
+     {"non-maximum suppression is not supported", "Export backbone and heads only; select boxes on the host."}},
+    {"torchvision.roi_align", {"region pooling is not supported", "Export backbone and heads only."}},
+    {"higher_order.", kNoControlFlow},
+    {"quantized_decomposed.choose_qparams", kNoDynamicQuantization},
+    {"quantized_decomposed.",
+     {"this form of quantization is not supported", "Quantize per tensor, weights per channel."}},
 };
 
 /// Operators that only check something.
@@ -403,10 +402,7 @@ Result<void> Program::run(Json node, std::size_t index, const Source& source, st
         }
     }
     if (found == table().end()) {
-        for (const Advice& a : kAdvice)
-            if (target.starts_with(a.prefix))
-                return std::unexpected(Error(ErrorCode::NotSupported, std::string(a.what), std::string(a.hint)));
-        return failure(ErrorCode::NotSupported, "the operator is not supported");
+        return std::unexpected(refused(kRefused, target));
     }
     TRY_ASSIGN(Call call, Call::read(node, builder_, *this));
     TRY(found->second->import(call, found->second->op));

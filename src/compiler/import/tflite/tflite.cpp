@@ -9,6 +9,7 @@
 
 #include "compiler/graph/check.h"
 #include "compiler/import/quantization.h"
+#include "compiler/import/refusal.h"
 #include "compiler/import/stored_tensor.h"
 #include "compiler/import/tflite/call.h"
 #include "compiler/import/tflite/flat.h"
@@ -223,9 +224,8 @@ Error Model::refusal(const Code& code) const {
     if (known == nullptr) return {ErrorCode::NotSupported, fmt::format("operator {} is not supported", code.code)};
     const std::string_view name = known->name;
     if (name.find("LSTM") != name.npos || name.find("RNN") != name.npos || name == "SVDF")
-        return {ErrorCode::NotSupported, "recurrent layers are not supported",
-                "Use convolutions over time (DS-CNN) instead."};
-    return {ErrorCode::NotSupported, "the operator is not supported"};
+        return refused(kNoRecurrentLayers);
+    return refused(kNoOperator);
 }
 
 Result<void> Model::run(const FlatTable& table, const Operator& op, const std::vector<std::int32_t>& in,

@@ -12,12 +12,6 @@ std::string size_text(std::uint64_t bytes) {
     return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
-std::size_t columns(std::string_view utf8) {
-    std::size_t n = 0;
-    for (const char c : utf8) n += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    return n;
-}
-
 std::string fitted(std::string_view utf8, std::size_t width) {
     if (columns(utf8) <= width || width == 0) return std::string(width == 0 ? "" : utf8);
     std::size_t at = 0, n = 0;

@@ -10,13 +10,12 @@
 
 namespace talpa::inspect {
 
+using host::columns;
 using host::grouped;
 using host::printable;
 
 /// "3.3 MiB", "512 B"
 [[nodiscard]] std::string size_text(std::uint64_t bytes);
-/// Columns that a printable text takes, counting every code point as one.
-[[nodiscard]] std::size_t columns(std::string_view utf8);
 /// At most `width` columns; what is cut is shown as "…".
 [[nodiscard]] std::string fitted(std::string_view utf8, std::size_t width);
 

@@ -82,6 +82,12 @@ std::string printable(std::string_view text, LineEnds line_ends) {
     return out;
 }
 
+std::size_t columns(std::string_view utf8) {
+    std::size_t n = 0;
+    for (const char c : utf8) n += (static_cast<unsigned char>(c) & 0xC0u) != 0x80;
+    return n;
+}
+
 std::size_t utf8_length(std::string_view text) {
     return decode(text).bytes;
 }

@@ -19,6 +19,9 @@ enum class LineEnds : std::uint8_t { Keep, Replace };
 /// For prose: what is not harmless becomes '?'; tabs stay.
 [[nodiscard]] std::string printable(std::string_view text, LineEnds line_ends);
 
+/// Columns that a printable text takes, counting every code point as one.
+[[nodiscard]] std::size_t columns(std::string_view utf8);
+
 /// The bytes of the UTF-8 sequence that `text` begins with: shortest forms only, no surrogates, at most U+10FFFF.
 /// 0 if there is none.
 [[nodiscard]] std::size_t utf8_length(std::string_view text);

@@ -83,12 +83,6 @@ std::string address_of(const Container& c, const Reached& where) {
     return joined(parts, ", ");
 }
 
-std::size_t columns(std::string_view text) {
-    std::size_t n = 0;
-    for (const char c : text) n += (static_cast<unsigned char>(c) & 0xC0U) != 0x80;
-    return n;
-}
-
 std::string table(const std::vector<std::vector<std::string>>& rows) {
     std::vector<std::size_t> widths;
     for (const auto& row : rows)

@@ -176,7 +176,7 @@ Done run_prune(const Invocation& invocation) {
         TRY_ASSIGN(const Outcome ran, o.engine.run({"rmi", image.id}, Milliseconds(60'000), Engine::Check::Nothing));
         const std::string name = image.names.empty() ? image.id.substr(0, 12) : short_image_name(image.names[0]);
         if (!ran.ok()) {
-            warn(fmt::format("{} stays: {}", name, printable(trimmed(ran.err), LineEnds::Replace)));
+            warn(fmt::format("{} stays: {}", name, one_line(ran.err)));
             continue;
         }
         removed += (removed.empty() ? "" : ",") + json_text(name);

@@ -15,7 +15,6 @@ namespace talpa::topo {
 namespace {
 
 constexpr Milliseconds kPluginQuestion(15'000);
-constexpr std::string_view kLeastCompose = "2.21.0";
 // Before it: no shims by name, no annotations, no build contexts (topo spec, section 15).
 constexpr int kLeastDocker = 23;
 

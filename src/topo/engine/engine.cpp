@@ -15,10 +15,6 @@ constexpr Milliseconds kQuestion(30'000);
 constexpr int kNoEngine = 3;  // exit status of the script of find()
 constexpr std::size_t kIdDigits = 64;
 
-std::string one_line(std::string_view text) {
-    return printable(trimmed(text), LineEnds::Replace);
-}
-
 }  // namespace
 
 std::string_view name_of(EngineKind kind) {

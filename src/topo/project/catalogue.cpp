@@ -60,12 +60,6 @@ host::Result<CatalogueProject> project(const Json& object, const std::string& wh
     return p;
 }
 
-std::size_t columns(std::string_view text) {
-    std::size_t n = 0;
-    for (const char c : text) n += (static_cast<unsigned char>(c) & 0xC0U) != 0x80;
-    return n;
-}
-
 }  // namespace
 
 host::Result<std::vector<CatalogueProject>> parse_catalogue(const std::string& text) {

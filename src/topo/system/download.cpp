@@ -25,8 +25,7 @@ host::Result<std::string> download(const std::string& url, Milliseconds timeout,
     if (outcome.cut)
         return host::failure(ErrorCode::OutOfResources, "{} is larger than {}", shown, human_bytes(limit_bytes));
     if (!outcome.ok())
-        return host::failure(ErrorCode::AccessFailed, "failed to fetch {}: {}", shown,
-                             printable(trimmed(outcome.err), LineEnds::Replace));
+        return host::failure(ErrorCode::AccessFailed, "failed to fetch {}: {}", shown, one_line(outcome.err));
     return outcome.out;
 }
 

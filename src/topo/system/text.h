@@ -13,6 +13,7 @@
 
 namespace talpa::topo {
 
+using host::columns;
 using host::environment;
 using host::is_utf8;
 using host::LineEnds;
@@ -24,6 +25,10 @@ using host::LineEnds;
 }
 
 [[nodiscard]] std::string_view trimmed(std::string_view text);
+/// What a program said, trimmed and on one line, as it may be shown.
+[[nodiscard]] inline std::string one_line(std::string_view text) {
+    return host::printable(trimmed(text), LineEnds::Replace);
+}
 [[nodiscard]] std::string lower(std::string_view text);
 [[nodiscard]] std::vector<std::string> split(std::string_view text, std::string_view separator);
 /// Lines without their ends ("\n" or "\r\n"); a last empty one is left out.

@@ -105,8 +105,7 @@ host::Result<void> patch_tree(const std::filesystem::path& dtb, const std::vecto
             for (const std::string& word : words) argv.push_back(word == "@" ? dtb.string() : word);
             TRY_ASSIGN(const Outcome outcome, tool(argv));
             if (!outcome.ok())
-                return host::failure(ErrorCode::AccessFailed, "cannot {}: {}", change.what,
-                                     printable(trimmed(outcome.err), LineEnds::Replace));
+                return host::failure(ErrorCode::AccessFailed, "cannot {}: {}", change.what, one_line(outcome.err));
         }
     TRY_ASSIGN(const auto left, missing_in_tree(dtb));
     for (const TreeChange& change : left)
@@ -123,7 +122,7 @@ host::Result<std::string> tree_difference(const std::filesystem::path& old_dtb, 
                    tool({"dtc", "-q", "-I", "dtb", "-O", "dts", "-o", source.string(), dtb.string()}));
         if (!outcome.ok())
             return host::failure(ErrorCode::InvalidExternalData, "dtc cannot read {}: {}", dtb.string(),
-                                 printable(trimmed(outcome.err), LineEnds::Replace));
+                                 one_line(outcome.err));
         sources.push_back(source);
     }
     TRY_ASSIGN(const Outcome outcome, tool({"diff", "-u", "--label", "board", "--label", "patched", sources[0].string(),
@@ -152,8 +151,7 @@ host::Result<std::string> read_tree(const Target& target, const std::string& pat
     command.timeout = kQuestion;
     TRY_ASSIGN(Outcome outcome, capture(command));
     if (!outcome.ok())
-        return host::failure(ErrorCode::AccessFailed, "cannot read {} of the target: {}", path,
-                             printable(trimmed(outcome.err), LineEnds::Replace));
+        return host::failure(ErrorCode::AccessFailed, "cannot read {} of the target: {}", path, one_line(outcome.err));
     return std::move(outcome.out);
 }
 
@@ -168,7 +166,7 @@ host::Result<std::string> write_tree(const Target& target, const std::string& pa
     TRY_ASSIGN(const Outcome outcome, capture(command));
     if (!outcome.ok())
         return host::failure(ErrorCode::AccessFailed, "{} of the target was not replaced: {}", path,
-                             printable(trimmed(outcome.err), LineEnds::Replace));
+                             one_line(outcome.err));
     return std::string(trimmed(outcome.out));
 }
 

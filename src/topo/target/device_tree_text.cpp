@@ -17,7 +17,7 @@ host::Result<TreeText> TreeText::read(const std::filesystem::path& dtb) {
     TreeText tree = parse(outcome.out);
     if (!outcome.ok() || tree.empty())
         return host::failure(ErrorCode::InvalidExternalData, "{} is no device tree{}", dtb.string(),
-                             outcome.err.empty() ? "" : ": " + printable(trimmed(outcome.err), LineEnds::Replace));
+                             outcome.err.empty() ? "" : ": " + one_line(outcome.err));
     return tree;
 }
 

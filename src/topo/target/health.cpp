@@ -15,14 +15,8 @@ namespace {
 
 using host::Json;
 
-constexpr std::string_view kLeastCompose = "2.21.0";
-
 std::string not_found(std::string_view program, bool local) {
     return fmt::format("\"{}\" not found {}", program, local ? "in $PATH" : "on remote target's $PATH");
-}
-
-std::string one_line(std::string_view text) {
-    return printable(trimmed(text), LineEnds::Replace);
 }
 
 // --- this machine ---

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "topo/target/probe.h"
@@ -23,6 +24,8 @@ struct Check {
     std::optional<Fix> fix;
 };
 
+/// The first Docker Compose that topo lets work.
+inline constexpr std::string_view kLeastCompose = "2.21.0";
 inline constexpr const char* kDriverCheck = "Processing Domain Driver (remoteproc)";
 
 struct TargetHealth {

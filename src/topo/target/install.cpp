@@ -163,7 +163,7 @@ host::Result<Put> put(const Target& target, const std::string& folder, const Bin
     if (outcome.status == kDoesNotRun)
         return host::failure(ErrorCode::InvalidExternalData,
                              "the new {} does not run on the target, and what was there stays: {}", binary.name,
-                             printable(trimmed(outcome.err), LineEnds::Replace));
+                             one_line(outcome.err));
     if (outcome.status == kOwned) return Put::Refused;
     const std::string said = lower(outcome.err);
     // Only what the target's own shell says counts here; ssh's failures have status 255.
@@ -172,7 +172,7 @@ host::Result<Put> put(const Target& target, const std::string& folder, const Bin
                                                    said.find("read-only") != std::string::npos);
     if (refused) return Put::Refused;
     return host::failure(ErrorCode::AccessFailed, "installing {} into {} failed (exit status {}): {}", binary.name,
-                         folder, outcome.status, printable(trimmed(outcome.err), LineEnds::Replace));
+                         folder, outcome.status, one_line(outcome.err));
 }
 
 }  // namespace
@@ -216,7 +216,7 @@ host::Result<std::vector<Binary>> read_runtime_archive(const fs::path& archive) 
                capture({.argv = {"tar", "-tf", archive.string()}, .timeout = Milliseconds(60'000)}));
     if (!list.ok())
         return host::failure(ErrorCode::InvalidExternalData, "{} cannot be read as an archive: {}", archive.string(),
-                             printable(trimmed(list.err), LineEnds::Replace));
+                             one_line(list.err));
     std::vector<Binary> binaries;
     for (const char* name : kBinaries) {
         std::string member;
@@ -228,7 +228,7 @@ host::Result<std::vector<Binary>> read_runtime_archive(const fs::path& archive) 
                            256 << 20));
         if (!bytes.ok())
             return host::failure(ErrorCode::InvalidExternalData, "{} of {} cannot be read: {}", member,
-                                 archive.string(), printable(trimmed(bytes.err), LineEnds::Replace));
+                                 archive.string(), one_line(bytes.err));
         binaries.push_back({name, std::move(bytes.out)});
     }
     return binaries;

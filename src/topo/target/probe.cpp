@@ -105,7 +105,7 @@ host::Result<Hardware> hardware_from(const ProbeAnswers& answers, bool local) {
                              local ? "in $PATH" : "on remote target's $PATH");
     if (!cpu.ok())
         return host::failure(ErrorCode::AccessFailed, "collecting CPU info: lscpu failed with exit status {}: {}",
-                             cpu.status, printable(trimmed(cpu.out), LineEnds::Replace));
+                             cpu.status, one_line(cpu.out));
     TRY_ASSIGN(hardware.host_processors, host::with_context(parse_lscpu(cpu.out), "collecting CPU info"));
     if (remote.timed_out()) return late("remote processors");
     if (remote.ok()) hardware.remote_processors = parse_remoteprocs(remote.out);

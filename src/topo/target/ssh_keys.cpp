@@ -71,7 +71,7 @@ host::Result<void> generate(const Destination& destination, const std::string& u
     TRY_ASSIGN(const Outcome outcome, json ? capture(command) : pass_through(command));
     if (outcome.status != 0)
         return host::failure(ErrorCode::AccessFailed, "ssh-keygen failed with exit status {}{}", outcome.status,
-                             json ? ": " + printable(trimmed(outcome.err), LineEnds::Replace) : "");
+                             json ? ": " + one_line(outcome.err) : "");
     return {};
 }
 

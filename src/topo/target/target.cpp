@@ -169,16 +169,16 @@ host::Result<void> bring_up_board(const Destination& destination) {
         if (!up && interrupted()) return std::unexpected(interrupted_bring_up(talpa, destination.host));
         if (!up) return std::unexpected(up.error());
         if (!up->ok())
-            return std::unexpected(host::Error(ErrorCode::AccessFailed,
-                                               fmt::format("the board \"{}\" does not come up: {}", destination.host,
-                                                           printable(trimmed(up->err), LineEnds::Replace)),
-                                               "talpa board up --name " + destination.host));
+            return std::unexpected(
+                host::Error(ErrorCode::AccessFailed,
+                            fmt::format("the board \"{}\" does not come up: {}", destination.host, one_line(up->err)),
+                            "talpa board up --name " + destination.host));
         g_brought_up = new std::string(destination.host);
         TRY_ASSIGN(answer, capture(ask));
     }
     if (!answer.ok())
         return host::failure(ErrorCode::AccessFailed, "the board \"{}\" cannot be reached by ssh: {}", destination.host,
-                             printable(trimmed(answer.err), LineEnds::Replace));
+                             one_line(answer.err));
     return host::write_text(board_configuration(destination), answer.out);
 }
 
@@ -192,7 +192,7 @@ host::Result<void> publish_board_ports(const Destination& destination, const std
     return std::unexpected(
         host::Error(ErrorCode::AccessFailed,
                     fmt::format("the ports of the board \"{}\" are not forwarded to this machine: {}", destination.host,
-                                printable(trimmed(done.err), LineEnds::Replace)),
+                                one_line(done.err)),
                     fmt::format("talpa board publish --name {} PORT:{}", destination.host, ports.front())));
 }
 

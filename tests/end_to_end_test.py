@@ -42,8 +42,7 @@ def containerd_with_ctr_and_our_shim(folder, chromium):
              "setsid containerd > /var/log/containerd.log 2>&1 < /dev/null &")
         # The project's own Dockerfiles; podman only builds here.
         b.sh(f"""set -e; cd {project}; program=PROGRAM={whole.PROGRAM.name}
-podman build -q --target pte-artifacts --build-arg $program -t pte webapp
-podman build -q --target webapp --build-arg $program --build-context pte_artifacts=container-image://localhost/pte -t webapp webapp
+podman build -q --target webapp --build-arg $program -t webapp webapp
 podman build -q --target runner-runtime -t runner runner
 podman save -q -m -o /run/images.tar webapp runner""", timeout=SLOW)
         wait_for(lambda: b.exec("ctr", "version").returncode == 0, "containerd", 120)
@@ -192,8 +191,24 @@ def docker_20_10_on_the_board(folder, chromium):
         check("inferences finished" in said and "serving on" in said, f"logs of both services: {said}")
         equal(whole.topo("down", "--engine", "docker", *target, cwd=project).returncode, 0, "topo down")
         equal(b.sh("docker ps -aq; cat /sys/class/remoteproc/remoteproc0/state; ls /lib/firmware", timeout=SLOW), "offline\n", "after topo down")
+        plain_docker_compose(b, project, site, whole.expected_top(whole.PROGRAM, labels), chromium)
         inside += lib.namespace_processes(b.pid())
     left_behind(b, inside)
+
+
+def plain_docker_compose(b, project, site, expected, chromium):
+    """The project without topo, by the Compose plugin, which Debian 12 does not have."""
+    if b.exec("docker", "compose", "version").returncode != 0:
+        print("  docker compose is not installed: not tried")
+        return
+    # The project is for arm64; the virtual board's Linux is this machine's, which runs its own program whatever the image says.
+    if ARCHITECTURE != "arm64":
+        shutil.copytree(project / "webapp/artifacts" / ARCHITECTURE, project / "webapp/artifacts/arm64", dirs_exist_ok=True)
+    b.sh(f"cd {project} && docker compose up --build --detach", timeout=SLOW)
+    site.wait()
+    whole.fine(site, expected, chromium)
+    b.sh(f"cd {project} && docker compose down", timeout=SLOW)
+    equal(b.sh("docker ps -aq; cat /sys/class/remoteproc/remoteproc0/state; ls /lib/firmware", timeout=SLOW), "offline\n", "after docker compose down")
 
 
 KEYWORDS = ["silence", "unknown", "yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go"]

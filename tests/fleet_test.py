@@ -39,8 +39,7 @@ def make_images(board, folder):
         place.mkdir()
         project = whole.assemble(place, program, labels_of(program, place))
         board.sh(f"""set -e; cd {project}; program=PROGRAM={program.name}
-podman build -q --target pte-artifacts --build-arg $program -t pte webapp
-podman build -q --target webapp --build-arg $program --build-context pte_artifacts=container-image://localhost/pte -t webapp:{tag} webapp
+podman build -q --target webapp --build-arg $program -t webapp:{tag} webapp
 podman build -q --target runner-runtime --label version={tag} -t runner:{tag} runner""", timeout=SLOW)
     board.sh(f"podman save -q -m -o {folder}/images.tar webapp:v1 webapp:v2 runner:v1 runner:v2", timeout=SLOW)
     return folder / "images.tar"

@@ -156,6 +156,8 @@ def project(debs):
         check.equal(wanted - names, set(), "what a deployment takes")
         check.that(any(n.startswith("webapp/artifacts/") and n.endswith(".pte") for n in names), f"a program: {sorted(names)}")
         check.equal(run("diff", "-r", there, copy).stdout, "", "the copy")
+        done = run(pathlib.Path(folder) / "usr/bin/topo", "lint", cwd=copy)
+        check.equal(done.returncode, 0, f"topo lint: {done.stdout}")
 
 
 def manuals(debs):

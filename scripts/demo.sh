@@ -214,8 +214,11 @@ classify_by_page() {
         [ "$tries" -lt 150 ] || { echo "demo: the page is not ready; what it says: curl $page/readyz" >&2; return 1; }
         sleep 0.2
     done
-    curl -fsS -F "image=@$image" "$page/api/classify" > "$out/answer.json" ||
-        { echo "demo: the page does not classify; what it says: curl $page/api/checks" >&2; return 1; }
+    curl -sS --fail-with-body -F "image=@$image" "$page/api/classify" > "$out/answer.json" || {
+        echo "demo: the page does not classify $image: $(cat "$out/answer.json")" >&2
+        echo "demo: what it says of the board: curl $page/api/checks" >&2
+        return 1
+    }
     show_answer
 }
 
@@ -250,8 +253,14 @@ if [ -z "$target" ]; then
     elif port_is_taken; then
         echo "demo: port $port of this machine is taken by another program (ss -ltnp sport = :$port): --port PORT takes another" >&2
         exit 1
-    elif ! show root talpa board up --name $board --ssh 0 --publish "$port"; then
-        reduced="no board with namespaces, see above"
+    else
+        status=0
+        show root talpa board up --name $board --ssh 0 --publish "$port" || status=$?
+        case $status in
+            0) ;;
+            130 | 143) exit $status ;;  # who interrupts the board ends the demo
+            *) reduced="no board with namespaces, see above" ;;
+        esac
     fi
     target=board://$board
     [ -n "$engine" ] || reduced="no container engine here (podman or docker)"

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """./run demo where something is missing, and elsewhere: without a container engine (firmware started by the tree's sysfs files, the page
 as a process), without FUSE (the NPU model alone), and with --target: a board that is only known by its sshd. Each still classifies;
-its own model (.pt2 where the reference set is there), picture and labels. A folder and boards of its own."""
+its own model (.pt2 where the reference set is there), picture and labels; and one that is interrupted. A folder and boards of its own."""
 import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 import board_lib as lib
 import end_to_end_lib as whole
@@ -81,6 +83,26 @@ def with_a_taken_port(folder):
         check("--port wants a number" in demo.run(*demo.model(), status=2), f"--port {port}")
 
 
+def interrupted(folder):
+    """At several moments of the board's coming up: who interrupts that wants no reduced form of the demo instead."""
+    for delay in (0.01, 0.03, 0.06, 0.1):
+        demo = Demo(folder)
+        began = subprocess.Popen([SOURCE / "scripts/demo.sh", "--port", str(demo.port), *map(str, demo.model())], stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True, env=demo.environment, stdin=subprocess.DEVNULL, start_new_session=True)
+        said = line = ""
+        while not line.startswith("$ talpa board up"):
+            line = began.stdout.readline()
+            check(line, f"it got to the board: {said}")
+            said += line
+        time.sleep(delay)
+        os.killpg(began.pid, signal.SIGINT)
+        rest = began.communicate(timeout=300)[0]
+        demo.run("--down")
+        check(began.returncode in (130, -signal.SIGINT), f"the status of what was interrupted: {began.returncode}, {rest}")
+        check("Reduced form" not in rest and "Done" not in rest, f"it goes no further: {rest}")
+    equal(lib.talpa("board", "status").stdout, "No board is up.\n", "no board is left")
+
+
 def without_fuse(folder):
     demo = Demo(folder)
     # Neither the device nor the right to make another one or to mount.
@@ -109,7 +131,7 @@ def with_a_target(folder):
     equal(lib.talpa("board", "status").stdout, "No board is up.\n", "no board of the demo's own")
 
 
-FORMS = [without_a_container_engine, with_a_taken_port, without_fuse, with_a_target]
+FORMS = [without_a_container_engine, with_a_taken_port, interrupted, without_fuse, with_a_target]
 
 
 def main():

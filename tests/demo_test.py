@@ -15,12 +15,12 @@ BOARD = "demo-test"  # a board of its own: somebody's demo may be up
 TARGET = ("--target", f"board://{BOARD}", "--file", SOURCE / "build/projects/imx93-npu-classifier/compose.yaml")
 
 
-def demo(*arguments):
+def demo(*arguments, status=0):
     done = subprocess.run([SOURCE / "scripts" / "demo.sh", *map(str, arguments)], capture_output=True, text=True, timeout=900,
                           env=dict(os.environ, TALPA_DEMO_BOARD=BOARD))
     print(done.stdout + done.stderr)
-    assert done.returncode == 0, f"demo {arguments}: status {done.returncode}"
-    return done.stdout
+    assert done.returncode == status, f"demo {arguments}: status {done.returncode}"
+    return done.stdout if status == 0 else done.stderr
 
 
 def check(condition, what):
@@ -65,6 +65,8 @@ try:
 
     again = demo("--port", port)
     check("285 Egyptian cat" in again, "a second run")
+    refused = demo("--port", port, "--image", SOURCE / "README.md", status=1)
+    check("the file begins with" in refused, f"what is no picture is refused in the page's words: {refused}")
     check(whole.topo("down", *TARGET).returncode == 0, "topo down")
     check(on_the_board("sh", "-c", "podman ps -aq; cat /sys/class/remoteproc/remoteproc0/state; ls /lib/firmware") == "offline\n",
           "no container, no running core, no copy of the firmware after topo down")

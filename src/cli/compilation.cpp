@@ -289,7 +289,7 @@ Result<compiler::Compiled> Compilation::compile() {
         result_.on_cpu.push_back({compiler::import::where_text(graph_.nodes[c.node].source),
                                   compiler::op_name(graph_.nodes[c.node].op), c.reason});
     result_.target = o_.target;
-    result_.memory_mode = o_.memory_mode;
+    result_.memory_mode = o_.memory_mode.empty() ? compiler::vela::usual_mode(o_.target) : o_.memory_mode;
     result_.sram_bytes = target_.sram_bytes;
     result_.clock_hz = target_.config.clock_hz;
     return compiled;

@@ -15,8 +15,8 @@ struct CompileOptions {
     std::string program;       ///< of several in one archive
     std::string architecture;  ///< that a file of weights belongs to
     std::string target = "ethos-u65-256";
-    std::string system;  ///< empty: the target's usual one
-    std::string memory_mode = "dedicated-sram";
+    std::string system;                ///< empty: the target's usual one
+    std::string memory_mode;           ///< empty: the target's usual one
     std::string sram;                  ///< empty: what the memory mode says, else 384K
     std::vector<std::string> configs;  ///< Vela's .ini files
     std::string optimize = "speed";

@@ -38,7 +38,6 @@ host::Result<npu_model::SystemConfig> machine(const InspectOptions& options, con
                                          .system = options.system.empty() ? system : options.system,
                                          .memory_mode = options.memory_mode.empty() ? mode : options.memory_mode,
                                          .files = {options.configs.begin(), options.configs.end()}};
-    if (wanted.memory_mode.empty()) wanted.memory_mode = standard.mode;
     TRY_ASSIGN(const auto target, compiler::vela::make_target(wanted));
     return target.config;
 }

@@ -100,10 +100,11 @@ void add_compilation(CLI::App* compile, CompileOptions& o) {
                      "Clock and memories: a published configuration, or one of a --config file")
         ->type_name("NAME");
     compile
-        ->add_option("--memory-mode", o.memory_mode,
-                     "What lies in SRAM: sram-only, shared-sram, dedicated-sram, or a mode of a --config file")
-        ->type_name("MODE")
-        ->capture_default_str();
+        ->add_option(
+            "--memory-mode", o.memory_mode,
+            "What lies in SRAM: sram-only, shared-sram (the default for a U55), dedicated-sram (for a U65), or a "
+            "mode of a --config file")
+        ->type_name("MODE");
     compile
         ->add_option("--config", o.configs,
                      "Vela's configuration file; may be given again, later ones add to earlier ones")

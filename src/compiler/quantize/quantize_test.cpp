@@ -164,6 +164,42 @@ TEST(Samples, AnEmptyFolderSaysWhatIsWanted) {
     EXPECT_FALSE(load_samples(folder.path / "none", picture_network(), {}, 100));
 }
 
+/// NumPy's format version 1.0, zeros of float32.
+std::string npy(const std::string& shape, std::size_t count) {
+    std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + shape + "), }";
+    header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 11, ' ');
+    header += '\n';
+    std::string file("\x93NUMPY\x01\x00", 8);
+    file += {static_cast<char>(header.size()), static_cast<char>(header.size() >> 8)};
+    return file + header + std::string(count * 4, '\0');
+}
+
+TEST(Samples, AnArrayHasTheShapeOfTheInputOrOfSeveral) {
+    const std::pair<const char*, std::size_t> good[] = {
+        {"1, 3, 4, 4", 1}, {"3, 4, 4", 1}, {"5, 3, 4, 4", 5}, {"5, 1, 3, 4, 4", 5}, {"96,", 2}};
+    for (const auto& [shape, count] : good) {
+        const Folder folder;
+        folder.write("a.npy", npy(shape, count * 48));
+        const auto loaded = load_samples(folder.path, picture_network(), {}, 100);
+        ASSERT_TRUE(loaded) << shape << ": " << loaded.error().describe();
+        EXPECT_EQ(loaded->samples.size(), count) << shape;
+    }
+    for (const char* shape : {"1, 4, 4, 3", "4, 4, 3", "2, 4, 4, 3", "3, 16"}) {
+        const Folder folder;
+        folder.write("a.npy", npy(shape, std::string_view(shape).starts_with("2") ? 96 : 48));
+        const auto loaded = load_samples(folder.path, picture_network(), {}, 100);
+        ASSERT_FALSE(loaded) << shape;
+        EXPECT_THAT(loaded.error().describe(),
+                    ::testing::HasSubstr("a.npy: its shape is [" + std::string(shape) + "]"));
+        EXPECT_THAT(loaded.error().describe(), ::testing::HasSubstr("[1, 3, 4, 4]"));
+    }
+    const Folder folder;
+    folder.write("a.npy", npy("1, 3, 4, 4", 48));
+    Graph two = picture_network();
+    two.inputs.push_back(two.add_value({.name = "z", .shape = {1, 3, 4, 4}}));
+    EXPECT_THAT(load_samples(folder.path, two, {}, 100).error().describe(), ::testing::HasSubstr("give .bin files"));
+}
+
 TEST(Samples, WhatIsNoPictureIsPassedOverByNameAndNothingElseIsAnError) {
     const Folder folder;
     folder.write("notes.txt", "no picture");

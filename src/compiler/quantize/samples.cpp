@@ -6,6 +6,7 @@
 
 #include "base/host/file.h"
 #include "base/host/npy.h"
+#include "compiler/graph/infer.h"
 #include "image/decode.h"
 
 namespace talpa::compiler {
@@ -60,16 +61,39 @@ host::Result<void> add_raw(const std::string& name, std::span<const std::uint8_t
     return {};
 }
 
+/// Is an array of this shape one sample of the input, or several? Its last dimensions are the input's (leading ones of
+/// size 1 do not count), or it has a larger batch; a row of numbers claims no layout.
+bool is_shaped_like(const Shape& array, const Shape& input) {
+    if (array.size() <= 1) return true;
+    const auto from = std::ranges::find_if(input, [](std::int64_t n) { return n != 1; });
+    const auto behind = static_cast<std::size_t>(input.end() - from);
+    if (array.size() >= behind && std::equal(from, input.end(), array.end() - static_cast<std::ptrdiff_t>(behind)))
+        return true;
+    return array.size() == input.size() && array[0] % input[0] == 0 &&
+           std::equal(array.begin() + 1, array.end(), input.begin() + 1);
+}
+
 host::Result<void> add_npy(const std::string& name, std::span<const std::uint8_t> bytes, const Graph& graph,
                            LoadedSamples& into) {
     TRY_ASSIGN(const auto array, host::read_npy(bytes));
+    if (graph.inputs.size() != 1)
+        return std::unexpected(host::Error(
+            ErrorCode::InvalidArgument,
+            fmt::format("a .npy holds one array, but the model has {} inputs", graph.inputs.size()),
+            "give .bin files: the float32 numbers of all inputs, in the model's order, one behind the other"));
     const auto numbers = host::to_float32(array);
-    const auto& shape = graph[graph.inputs[0]].shape;
-    const auto each = static_cast<std::size_t>(element_count(shape));
-    if (graph.inputs.size() != 1 || each == 0 || numbers.empty() || numbers.size() % each != 0)
+    const auto& input = graph[graph.inputs[0]];
+    const auto each = static_cast<std::size_t>(element_count(input.shape));
+    if (each == 0 || numbers.empty() || numbers.size() % each != 0)
         return host::failure(ErrorCode::InvalidArgument,
-                             "{} holds {} numbers, which is no multiple of the {} of input '{}'", name, numbers.size(),
-                             each, graph[graph.inputs[0]].name);
+                             "it holds {} numbers, which is no multiple of the {} of input '{}'", numbers.size(), each,
+                             input.name);
+    if (!is_shaped_like(array.shape, input.shape))
+        return std::unexpected(
+            host::Error(ErrorCode::InvalidArgument,
+                        fmt::format("its shape is {}, that of input '{}' is {}", shape_text(array.shape), input.name,
+                                    shape_text(input.shape)),
+                        "transpose it to the input's layout (channels first or last, as the model has them)"));
     for (std::size_t i = 0; i < numbers.size(); i += each)
         into.samples.push_back({.name = numbers.size() == each ? name : fmt::format("{}[{}]", name, i / each),
                                 .inputs = {{numbers.begin() + static_cast<std::ptrdiff_t>(i),

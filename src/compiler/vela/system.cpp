@@ -200,8 +200,28 @@ std::optional<Areas> published_mode(const std::string& text) {
     return std::nullopt;
 }
 
+bool is_u55(const std::string& npu) {
+    return npu.starts_with("ethos-u55");
+}
+
 std::string_view usual_system(const std::string& npu) {
-    return npu.starts_with("ethos-u55") ? "Ethos_U55_High_End_Embedded" : "Ethos_U65_High_End";
+    return is_u55(npu) ? "Ethos_U55_High_End_Embedded" : "Ethos_U65_High_End";
+}
+
+/// What an NPU of the U55 family cannot have: its second port only reads (usually flash), and a U65's clocks.
+Result<void> check_family(const TargetOptions& options, const std::string& system, MemoryMode mode) {
+    const char* other = is_u55(options.npu) ? "Ethos_U65" : "Ethos_U55";
+    if (system.starts_with(other))
+        return std::unexpected(Error(ErrorCode::InvalidArgument,
+                                     fmt::format("the system '{}' is not one of {}", system, options.npu),
+                                     fmt::format("Its usual one is {}.", usual_system(options.npu))));
+    if (is_u55(options.npu) && mode == MemoryMode::DedicatedSram)
+        return std::unexpected(
+            Error(ErrorCode::NotSupported,
+                  fmt::format("{} has no dedicated-sram: its second port only reads, so the arena cannot lie behind it",
+                              options.npu),
+                  "Modes for it are shared-sram (constants behind the second port) and sram-only."));
+    return {};
 }
 
 std::string listed(const std::vector<std::string>& names) {
@@ -210,13 +230,18 @@ std::string listed(const std::vector<std::string>& names) {
 
 }  // namespace
 
+std::string usual_mode(const std::string& npu) {
+    return is_u55(npu) ? "shared-sram" : "dedicated-sram";
+}
+
 Result<Target> make_target(const TargetOptions& options, const Ini& ini, std::vector<std::string>* warnings) {
     const std::string system = options.system.empty() ? std::string(usual_system(options.npu)) : options.system;
-    const bool own_system = ini.has(kSystem + system), own_mode = ini.has(kMode + options.memory_mode);
-    const auto published = published_mode(options.memory_mode);
+    const std::string mode = options.memory_mode.empty() ? usual_mode(options.npu) : options.memory_mode;
+    const bool own_system = ini.has(kSystem + system), own_mode = ini.has(kMode + mode);
+    const auto published = published_mode(mode);
     if (!own_mode && !published)
         return std::unexpected(
-            Error(ErrorCode::NotFound, fmt::format("there is no memory mode '{}'", options.memory_mode),
+            Error(ErrorCode::NotFound, fmt::format("there is no memory mode '{}'", mode),
                   fmt::format("Modes are sram-only, shared-sram and dedicated-sram; in the files: {}",
                               listed(ini.names(kMode)))));
     const MemoryMode standard = published ? published->mode : MemoryMode::DedicatedSram;
@@ -235,15 +260,16 @@ Result<Target> make_target(const TargetOptions& options, const Ini& ini, std::ve
     }
     Areas areas = published.value_or(Areas{});
     if (own_mode) {
-        TRY_ASSIGN(areas, read_mode(ini, options.memory_mode, ports, warnings));
+        TRY_ASSIGN(areas, read_mode(ini, mode, ports, warnings));
         target->mode = areas.mode;
         // The cycle model's regions: 0 constants, 2 cache, all others the arena.
         auto& regions = target->config.region_area;
         regions.fill(areas.mode == MemoryMode::DedicatedSram ? MemoryArea::Dram : MemoryArea::Sram);
         regions[0] = areas.mode == MemoryMode::SramOnly ? MemoryArea::Sram : MemoryArea::Dram;
         regions[2] = MemoryArea::Sram;
-        target->config.mode = for_ever(options.memory_mode);
+        target->config.mode = for_ever(mode);
     }
+    TRY(check_family(options, own_system ? "" : system, target->mode));
     constexpr std::uint64_t kUsual = 384 << 10;
     target->sram_bytes = options.sram_bytes != 0 ? options.sram_bytes
                          : areas.sram_bytes != 0 ? areas.sram_bytes

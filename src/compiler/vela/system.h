@@ -14,7 +14,8 @@ namespace talpa::compiler::vela {
 struct TargetOptions {
     std::string npu = "ethos-u65-256";
     std::string system{};       ///< "Ethos_U65_High_End", or a [System_Config.NAME]; empty: the NPU's usual one
-    std::string memory_mode{};  ///< "dedicated-sram", "Dedicated_Sram_384KB", or a [Memory_Mode.NAME]
+    std::string memory_mode{};  ///< "dedicated-sram", "Dedicated_Sram_384KB", or a [Memory_Mode.NAME]; empty: the NPU's
+                                ///< usual one
     /// Of SRAM, a hard limit; 0: what the memory mode says, else 384 KiB.
     std::uint64_t sram_bytes = 0;
     std::vector<std::filesystem::path> files{};  ///< .ini, later ones add to earlier ones
@@ -28,5 +29,8 @@ struct TargetOptions {
 /// The same with the files' text already in `ini`.
 [[nodiscard]] host::Result<Target> make_target(const TargetOptions& options, const Ini& ini,
                                                std::vector<std::string>* warnings = nullptr);
+
+/// The memory mode of an NPU for which none is asked for, as Vela's: "shared-sram" for a U55, else "dedicated-sram".
+[[nodiscard]] std::string usual_mode(const std::string& npu);
 
 }  // namespace talpa::compiler::vela

@@ -66,6 +66,25 @@ TEST(VelaIni, WhatAFileDoesNotSayIsWhatVelaTakes) {
     EXPECT_EQ(u55->config.memory[0].bytes_per_cycle, 8);
 }
 
+TEST(VelaIni, AU55HasNoArenaBehindItsSecondPortAndNoClocksOfAU65) {
+    const Ini none = ini_of("");
+    const auto usual = make_target({.npu = "ethos-u55-128", .files = {}}, none);
+    ASSERT_TRUE(usual) << usual.error().describe();
+    EXPECT_EQ(usual->mode, MemoryMode::SharedSram);
+    EXPECT_EQ(make_target({.npu = "ethos-u65-256", .files = {}}, none)->mode, MemoryMode::DedicatedSram);
+    for (const char* mode : {"dedicated-sram", "Dedicated_Sram_384KB"}) {
+        const auto refused = make_target({.npu = "ethos-u55-32", .memory_mode = mode, .files = {}}, none);
+        ASSERT_FALSE(refused);
+        EXPECT_THAT(refused.error().describe(), HasSubstr("has no dedicated-sram"));
+        EXPECT_THAT(refused.error().hint, HasSubstr("shared-sram"));
+    }
+    const Ini own = ini_of("[Memory_Mode.M]\nconst_mem_area=Axi1\narena_mem_area=Axi1\ncache_mem_area=Axi0\n");
+    EXPECT_FALSE(make_target({.npu = "ethos-u55-256", .memory_mode = "M", .files = {}}, own));
+    EXPECT_TRUE(make_target({.npu = "ethos-u65-512", .memory_mode = "M", .files = {}}, own));
+    EXPECT_FALSE(make_target({.npu = "ethos-u55-128", .system = "Ethos_U65_High_End", .files = {}}, none));
+    EXPECT_FALSE(make_target({.npu = "ethos-u65-256", .system = "Ethos_U55_High_End_Embedded", .files = {}}, none));
+}
+
 TEST(VelaIni, AChildOverwritesItsParentsOverSeveralLevelsAndLaterFilesEarlierOnes) {
     Ini ini = ini_of(
         "[Memory_Mode.F]\ninherit=Memory_Mode.G\n[Memory_Mode.G]\ninherit = Memory_Mode.H\narena_mem_area=Axi0\n"

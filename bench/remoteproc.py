@@ -106,7 +106,16 @@ def show_times(what, times):
         if len(ratios) >= 5:
             rng = random.Random(1)
             means = sorted(statistics.median(rng.choices(ratios, k=len(ratios))) for _ in range(1000))
+            ours, theirs = (statistics.median(t for t in all_of if t is not None) for all_of in times.values())
+            print(f"figure: remoteproc-runtime, {what} (peer: Arm's) | {ours:.0f} ms | {theirs:.0f} ms | {statistics.median(ratios):.2f}")
             print(f"{f'{what}, ratio':32}{statistics.median(ratios):12.2f}   (95 % of resamplings: {means[25]:.2f} to {means[974]:.2f})")
+
+
+def memory_figure(what, kib):
+    """A row of ./run bench's last table: KiB of ours and, where it got there, of the peer's."""
+    ours, theirs = kib["talpa"], kib.get("peer")
+    if ours:
+        print(f"figure: {what} (peer: Arm's) | {ours} KiB | " + (f"{theirs} KiB | {ours / theirs:.2f}" if theirs else "- | -"))
 
 
 def turns_header(folders):
@@ -181,6 +190,7 @@ def main():
         sizes = {name: cli_memory(w, count) for name, w in worlds.items()}
         for which, label in ((0, "PSS"), (1, "RSS")):
             print(f"{f'{count} by hand, {label} (KiB)':32}" + "".join(f"{sizes[name][which]:12}" for name in folders))
+        memory_figure(f"container by hand, PSS of {count}", {name: size[0] for name, size in sizes.items()})
     if options.containerd or engines.have("containerd", "ctr"):
         for count in sorted({1, options.containers}):
             rows = {}
@@ -198,6 +208,7 @@ def main():
                 for which, kind in ((0, "PSS"), (1, "RSS")):
                     print(f"{f'{count} {label}, {kind} (KiB)':32}" +
                           "".join(f"{rows[name][part][which] if rows[name] else '-':>12}" for name in folders))
+            memory_figure(f"shim and proxy, PSS of {count}", {name: row and row[0][0] + row[1][0] for name, row in rows.items()})
     here.close()
     return 0
 

@@ -58,6 +58,8 @@ def measure(programs, folders, commands):
         if "original" in results:
             ratios = [theirs[0] / ours[0] for ours, theirs in zip(results["topo"], results["original"])]
             print(f"{'':<20} original/topo: median {statistics.median(ratios):.2f}, least {min(ratios):.2f}", flush=True)
+            middle = {program: statistics.median(r[0] * 1000 for r in rows) for program, rows in results.items()}
+            print(f"figure: topo {name} (peer: Arm's) | {middle['topo']:.1f} ms | {middle['original']:.1f} ms | {1 / statistics.median(ratios):.2f}", flush=True)
 
 
 def on_board(options, programs):

@@ -2,7 +2,8 @@
 # Measures talpa against its peers, side by side in one run: ./run bench [NAME…]; without names all of them.
 #   litert   MobileNetV2 on the NPU model against LiteRT with XNNPACK (PyPI ai-edge-litert, in a venv under build/)
 #   kernels  the single kernels of the NPU model
-#   compiler talpa's programs of the reference networks against Vela's, by the cycle model
+#   compiler talpa's programs of the reference networks against Vela's, by the cycle model; where python3, or the interpreter that
+#            TALPA_EXECUTORCH_PYTHON names, has the packages executorch and ethos-u-vela, theirs are made anew and timed
 #   topo     start-up and memory of topo, beside the original where TOPO_ORIGINAL is its path
 #   remoteproc   remoteproc-runtime and its shim, against another pair where REMOTEPROC_PEER names its folder
 #   run      a whole RUN of MobileNetV2 on the virtual board, and the NPU model's part of it
@@ -40,7 +41,13 @@ bench_compiler() {
         return
     fi
     cmake --build --preset release --target talpa_bench_compiler >/dev/null
-    build/release/bin/talpa_bench_compiler "$reference"
+    local python=${TALPA_EXECUTORCH_PYTHON:-python3} made=
+    if "$python" -c 'import ethosu.vela, executorch.exir' 2>/dev/null; then
+        made=build/bench/vela
+        rm -rf "$made"
+        "$python" bench/compiler/vela.py "$reference" "$made" 2>"$made.log" | grep ' s, of which Vela '
+    fi
+    build/release/bin/talpa_bench_compiler ${made:+--vela "$made"} "$reference"
 }
 
 bench_run() {
@@ -71,12 +78,40 @@ bench_topo() {
     [ -z "${TOPO_ORIGINAL:-}" ] || /usr/bin/python3 bench/topo.py --board
 }
 
+# What a figure depends on.
+machine() {
+    printf 'machine: %s, %d processors, %d MiB, Linux %s; talpa %s, %s; %s\n' \
+        "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$(awk '/^MemTotal/ {print int($2 / 1024)}' /proc/meminfo)" \
+        "$(uname -r)" "$(git describe --always --dirty 2>/dev/null || echo 'without git')" "$(g++ --version | head -n 1)" "$(date -u +%F)"
+}
+
 [ $# -gt 0 ] || set -- litert kernels run compiler m33 topo webapp remoteproc
 for name in "$@"; do
     if ! declare -F "bench_$name" >/dev/null; then
         echo "bench: there is no '$name'; there are: litert, kernels, run, compiler, m33, topo, webapp, remoteproc" >&2
         exit 2
     fi
-    printf '\n== %s\n' "$name"
-    "bench_$name"
 done
+machine
+logs=build/bench
+mkdir -p "$logs"
+failed=0
+for name in "$@"; do
+    load=$(cut -d' ' -f1 /proc/loadavg)
+    printf '\n== %s (load %s)\n' "$name" "$load"
+    echo "load $load" > "$logs/$name"
+    { set +e; (set -e; "bench_$name") 2>&1; echo $? > "$logs/status"; } | tee -a "$logs/$name" | { grep -v '^figure: ' || true; }
+    case $(cat "$logs/status") in
+        0 | 77) ;;
+        *) echo "bench: $name failed" >&2; failed=1 ;;
+    esac
+done
+
+# Lines `figure: WHAT | TALPA | PEER | RATIO` of what was said are the rows.
+printf '\n== The figures\n'
+machine
+{
+    echo 'figure | talpa | peer | talpa/peer | load'
+    for name in "$@"; do awk 'NR == 1 {load = $2} sub(/^figure: /, "") {print $0 " | " load}' "$logs/$name"; done
+} | awk -F ' *[|] *' '{printf "%-64s %14s %14s %10s  %s\n", $1, $2, $3, $4, $5}'
+exit "$failed"

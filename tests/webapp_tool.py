@@ -15,6 +15,8 @@ WEBAPP = pathlib.Path(os.environ.get("TALPA_WEBAPP", BUILD / "bin" / "talpa-weba
 
 
 class Server:
+    described = None  # an openapi.Described that looks at every answer
+
     def __init__(self, *arguments, port=0, env=None):
         command = [str(WEBAPP), "--listen", f"127.0.0.1:{port}", *map(str, arguments)]
         if SANITIZED:
@@ -22,7 +24,6 @@ class Server:
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **(env or {})})
         self.log = []
         self.port = None
-        self.described = None  # an openapi.Described that looks at every answer
         while self.port is None:
             line = self.process.stderr.readline()
             assert line, "the server ended: " + "".join(self.log)

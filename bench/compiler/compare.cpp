@@ -1,5 +1,7 @@
 // Side by side: what talpa makes of the quantized networks of the reference set, and Vela's programs of the same ones,
 // by one cycle model, then talpa's of MobileNetV2 for pictures of other sizes. Prints a table; names choose rows.
+// Vela's programs are those that bench/compiler/vela.py has just made in a folder (with how long that took), else the
+// recorded.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,9 +54,19 @@ struct Row {
     compiler::MemoryMode mode = compiler::MemoryMode::DedicatedSram;
 };
 
-host::Result<void> print_row(const std::filesystem::path& folder, const Row& row) {
+// What ExecuTorch's lowering took, and Vela's part of it.
+std::string seconds_of(const std::filesystem::path& made, const std::string& program) {
+    std::ifstream in(made / (program + ".seconds"));
+    double whole = 0, vela = 0;
+    return in >> whole >> vela ? fmt::format("{:.2f} s ({:.2f} s)", whole, vela) : "?";
+}
+
+host::Result<void> print_row(const std::filesystem::path& folder, const std::filesystem::path& made, const Row& row,
+                             bool figure = false) {
     const std::string model = row.model, program = row.program;
-    const auto theirs_bytes = read(folder / program / (program + ".pte"));
+    const std::string file = program + ".pte";
+    const bool anew = !made.empty() && std::filesystem::exists(made / file);
+    const auto theirs_bytes = read(anew ? made / file : folder / program / file);
     TRY_ASSIGN(const Figures theirs, measure(Bytes(theirs_bytes), program));
     TRY_ASSIGN(const compiler::Graph graph,
                compiler::import::import_model(folder / model / (model + ".quantized.pt2")));
@@ -71,10 +83,13 @@ host::Result<void> print_row(const std::filesystem::path& folder, const Row& row
     };
     fmt::print(
         "{:<28} {:>9} {:>9}  {:>10} {:>10}  {:>10} {:>10}  {:>8} {:>8}  {:>8} {:>8}  {:>8} {:>8}  {:>6.3f} {:>5.2f} "
-        "s\n",
+        "s  {:>16}\n",
         program, ours.cycles, theirs.cycles, ours.sram_bytes, theirs.sram_bytes, ours.dram_bytes, theirs.dram_bytes,
         ours.fast, theirs.fast, ours.scratch, theirs.scratch, ours.size, theirs.size, share(ours.cycles, theirs.cycles),
-        seconds);
+        seconds, anew ? seconds_of(made, program) : "recorded");
+    if (figure)
+        fmt::print("figure: compiler, {} (peer: Vela) | {} cycles | {} cycles | {:.2f}\n", program, ours.cycles,
+                   theirs.cycles, share(ours.cycles, theirs.cycles));
     return {};
 }
 
@@ -102,7 +117,7 @@ void print_sizes() {
     }
 }
 
-int run(const std::filesystem::path& reference, std::span<char*> names) {
+int run(const std::filesystem::path& reference, const std::filesystem::path& made, std::span<char*> names) {
     const auto wanted = [&](const std::string& name) {
         return names.empty() || std::any_of(names.begin(), names.end(), [&](const char* n) { return name == n; });
     };
@@ -115,12 +130,12 @@ int run(const std::filesystem::path& reference, std::span<char*> names) {
         {"ds_cnn_random", "ds_cnn_random", compiler::kUnlimited},
         {"resnet8_random", "resnet8_random", compiler::kUnlimited},
     };
-    fmt::print("{:<28} {:>19}  {:>21}  {:>21}  {:>17}  {:>17}  {:>17}  {:>6} {:>7}\n", "talpa's, Vela's", "cycles",
-               "SRAM bytes moved", "DRAM bytes moved", "SRAM (region 2)", "scratch (region 1)", "program bytes",
-               "cycles", "compile");
+    fmt::print("{:<28} {:>19}  {:>21}  {:>21}  {:>17}  {:>17}  {:>17}  {:>6} {:>7}  {:>16}\n", "talpa's, Vela's",
+               "cycles", "SRAM bytes moved", "DRAM bytes moved", "SRAM (region 2)", "scratch (region 1)",
+               "program bytes", "cycles", "compile", "theirs (Vela's)");
     for (const Row& row : rows) {
         if (!wanted(row.program)) continue;
-        if (const auto done = print_row(reference / "models", row); !done) {
+        if (const auto done = print_row(reference / "models", made, row, true); !done) {
             fmt::print("{}: {}\n", row.program, done.error().describe());
             return 1;
         }
@@ -131,7 +146,7 @@ int run(const std::filesystem::path& reference, std::span<char*> names) {
         if (name == "sram_only") row.mode = compiler::MemoryMode::SramOnly;
         if (name == "shared_sram") row.mode = compiler::MemoryMode::SharedSram;
         if (!wanted(name)) continue;
-        if (const auto done = print_row(reference / "ops", row); !done)
+        if (const auto done = print_row(reference / "ops", made, row); !done)
             fmt::print("{}: {}\n", name, done.error().describe());
     }
     if (wanted("sizes")) print_sizes();
@@ -142,9 +157,15 @@ int run(const std::filesystem::path& reference, std::span<char*> names) {
 }  // namespace talpa
 
 int main(int count, char** arguments) {
-    if (count < 2) {
-        fmt::print("usage: talpa_bench_compiler REFERENCE_FOLDER [NAME...]\n");
+    std::span<char*> words(arguments + 1, static_cast<std::size_t>(count - 1));
+    std::filesystem::path made;
+    if (words.size() >= 2 && std::string_view(words[0]) == "--vela") {
+        made = words[1];
+        words = words.subspan(2);
+    }
+    if (words.empty()) {
+        fmt::print("usage: talpa_bench_compiler [--vela FOLDER] REFERENCE_FOLDER [NAME...]\n");
         return 2;
     }
-    return talpa::run(arguments[1], std::span(arguments + 2, static_cast<std::size_t>(count - 2)));
+    return talpa::run(words[0], made, words.subspan(1));
 }

@@ -7,7 +7,6 @@ LiteRT itself gains at least a quarter from the second one: else the machine had
 
 import argparse
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -61,12 +60,6 @@ def percentile(values, p):
     return sorted(values)[min(len(values) - 1, int(len(values) * p))]
 
 
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as f:
-        names = [line.split(":")[1].strip() for line in f if line.startswith("model name")]
-    return f"{names[0] if names else platform.processor()}, {len(names)} cores"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--server", required=True)
@@ -77,7 +70,6 @@ def main():
     parser.add_argument("--runs", type=int, default=5, help="of each side in a round")
     args = parser.parse_args()
 
-    print(f"machine: {processor()}; load before: {os.getloadavg()[0]:.1f}")
     single = {}
     for threads in [int(t) for t in args.threads.split(",")]:
         litert, talpa = LiteRt(args.tflite, threads), Talpa(args.server, args.model, threads)
@@ -98,6 +90,8 @@ def main():
             print(f"  {name:7} median {median[name]:7.3f} ms   min {min(t):7.3f}   p90 {percentile(t, 0.9):7.3f}")
         print(f"  ratio talpa/litert: median {statistics.median(ratios):.3f}   min {min(ratios):.3f}   "
               f"p90 {percentile(ratios, 0.9):.3f}   of {len(ratios)} pairs")
+        print(f"figure: MobileNetV2, {threads} thread{'s' * (threads > 1)} (peer: LiteRT, XNNPACK) | {median['talpa']:.2f} ms | {median['litert']:.2f} ms | "
+              f"{statistics.median(ratios):.2f}")
         if threads > 1 and median["litert"] > 0.75 * single["litert"]:
             print(f"  void: LiteRT itself gains only {1 - median['litert'] / single['litert']:.0%} from {threads} threads "
                   "(at least 25% is asked); the machine is busy")

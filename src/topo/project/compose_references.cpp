@@ -1,6 +1,7 @@
 #include "topo/project/compose_references.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace talpa::topo {
@@ -42,34 +43,115 @@ Checked<void> check_service(const std::string& file, const Project& project, con
         if (network != "default" && std::none_of(project.networks.begin(), project.networks.end(),
                                                  [&](const Network& n) { return n.key == network; }))
             TRY(undefined(service.mark, fmt::format(" refers to undefined network {}", network)));
+    if (service.scale > 1 && !service.container_name.empty())
+        TRY(findings.take(finding(
+            "compose.clash", file, service.mark,
+            fmt::format("service \"{}\" has a container_name, so it cannot run {} times", service.name, service.scale),
+            "leave container_name out, or the scale at 1")));
     return {};
 }
 
-Checked<void> check_cycles(const std::string& file, const Project& project) {
+/// Can both be listened at? An address that is not said is every one.
+bool are_one_address(const std::string& a, const std::string& b) {
+    const auto covers = [](const std::string& wide, const std::string& other) {
+        return wide.empty() || (wide == "0.0.0.0" && other.find(':') == std::string::npos);
+    };
+    return a == b || covers(a, b) || covers(b, a);
+}
+
+/// Whatever profiles are chosen? Those of different profiles may be each other's alternative.
+bool run_together(const Service& a, const Service& b) {
+    if (a.profiles.empty() || b.profiles.empty()) return a.profiles.empty() && b.profiles.empty();
+    return std::any_of(a.profiles.begin(), a.profiles.end(), [&](const std::string& profile) {
+        return std::find(b.profiles.begin(), b.profiles.end(), profile) != b.profiles.end();
+    });
+}
+
+/// Of containers that run at the same time: one name, one port of the target.
+Checked<void> check_clashes(const std::string& file, const Project& project, bool every_profile,
+                            const Findings& findings) {
+    const auto together = [&](const Service& a, const Service& b) { return !every_profile || run_together(a, b); };
+    const auto clash = [&](Mark mark, std::string message, std::string fix) {
+        return findings.take(finding("compose.clash", file, mark, std::move(message), std::move(fix)));
+    };
+    std::multimap<std::pair<std::uint16_t, std::string>, std::pair<const Service*, const Port*>> published;
+    for (auto service = project.services.begin(); service != project.services.end(); ++service) {
+        if (service->scale == 0) continue;
+        for (auto other = project.services.begin(); other != service; ++other)
+            if (other->scale != 0 && !service->container_name.empty() &&
+                service->container_name == other->container_name && together(*service, *other))
+                TRY(clash(service->mark,
+                          fmt::format("services \"{}\" and \"{}\" have one container_name, \"{}\"", other->name,
+                                      service->name, service->container_name),
+                          "give each its own"));
+        for (const Port& port : service->ports) {
+            if (port.published == 0) continue;
+            const auto [from, to] = published.equal_range({port.published, port.protocol});
+            const auto holder = std::find_if(from, to, [&](const auto& entry) {
+                const auto& [other, their] = entry.second;
+                return are_one_address(their->host_ip, port.host_ip) && together(*other, *service) &&
+                       (other != &*service || their->target != port.target);
+            });
+            if (holder != to)
+                TRY(clash(port.mark,
+                          fmt::format("service \"{}\" wants port {} of the target, which service \"{}\" has already",
+                                      service->name, port.published, holder->second.first->name),
+                          "publish another port"));
+            published.insert({{port.published, port.protocol}, {&*service, &port}});
+        }
+    }
+    return {};
+}
+
+/// Services that wait for each other: `wanted` calls its second argument with each name that the first waits for.
+template <typename Wanted>
+std::vector<const Service*> in_a_circle(const Project& project, const Wanted& wanted) {
     std::set<std::string> done;
-    bool moved = true;
-    while (moved) {
+    for (bool moved = true; moved;) {
         moved = false;
         for (const Service& service : project.services) {
             if (done.contains(service.name)) continue;
-            const bool ready = std::all_of(
-                service.depends_on.begin(), service.depends_on.end(),
-                [&](const Dependency& d) { return done.contains(d.service) || project.find(d.service) == nullptr; });
+            bool ready = true;
+            wanted(service, [&](const std::string& name) {
+                ready = ready && (done.contains(name) || project.find(name) == nullptr);
+            });
             if (ready) done.insert(service.name), moved = true;
         }
     }
+    std::vector<const Service*> left;
     for (const Service& service : project.services)
-        if (!done.contains(service.name))
-            return finding("compose.cycle", file, service.mark,
-                           fmt::format("service \"{}\" depends on itself, by way of its depends_on", service.name));
+        if (!done.contains(service.name)) left.push_back(&service);
+    return left;
+}
+
+Checked<void> check_cycles(const std::string& file, const Project& project, const Findings& findings) {
+    const auto starts = in_a_circle(project, [](const Service& service, const auto& waits_for) {
+        for (const Dependency& d : service.depends_on) waits_for(d.service);
+    });
+    if (!starts.empty())
+        TRY(findings.take(
+            finding("compose.cycle", file, starts[0]->mark,
+                    fmt::format("service \"{}\" depends on itself, by way of its depends_on", starts[0]->name))));
+    constexpr std::string_view kService = "service:";
+    const auto builds = in_a_circle(project, [&](const Service& service, const auto& waits_for) {
+        if (!service.build) return;
+        for (const auto& [context, source] : service.build->additional_contexts)
+            if (source.starts_with(kService)) waits_for(source.substr(kService.size()));
+    });
+    if (!builds.empty())
+        TRY(findings.take(
+            finding("compose.cycle", file, builds[0]->build->mark,
+                    fmt::format("the build contexts of service \"{}\" lead back to itself", builds[0]->name))));
     return {};
 }
 
 }  // namespace
 
-Checked<void> check_references(const std::string& file, const Project& project, const Findings& findings) {
+Checked<void> check_references(const std::string& file, const Project& project, bool every_profile,
+                               const Findings& findings) {
     for (const Service& service : project.services) TRY(check_service(file, project, service, findings));
-    return findings.take(check_cycles(file, project));
+    TRY(check_clashes(file, project, every_profile, findings));
+    return check_cycles(file, project, findings);
 }
 
 }  // namespace talpa::topo

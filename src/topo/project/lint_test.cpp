@@ -142,6 +142,55 @@ TEST_F(Lint, AllThatIsWrongIsSaidAtOnce) {
                     HasSubstr("11:1 (root) additional properties 'more' not allowed")));
 }
 
+std::string two_services(const std::string& first, const std::string& second) {
+    const std::string common = "platform: linux/arm64, image: x, ";
+    return "services:\n  a: {" + common + first + "}\n  b: {" + common + second + "}\n";
+}
+
+TEST_F(Lint, WhatTwoContainersCannotBothHave) {
+    struct Row {
+        const char *first, *second, *where, *part;
+    };
+    const Row rows[] = {
+        {"container_name: same", "container_name: same", "3:3", "services \"a\" and \"b\" have one container_name"},
+        {"ports: [\"8081:80\"]", "ports: [\"8081:81\"]", "3:48",
+         "\"b\" wants port 8081 of the target, which service \"a\" has"},
+        {"ports: [\"127.0.0.1:80:80\"]", "ports: [\"80:80\"]", "3:48", "port 80 of the target"},
+        {"ports: [\"0.0.0.0:80:80\"]", "ports: [\"1.2.3.4:80:80\"]", "3:48", "port 80 of the target"},
+        {"ports: [\"80:80\", \"80:81\"]", "init: true", "2:57", "\"a\" wants port 80"},
+        {"ports: [\"8080-8082:80-82\"]", "ports: [\"8082:80\"]", "3:48", "port 8082"},
+        {"ports: [\"80:80\"], profiles: [p, q]", "ports: [\"80:80\"], profiles: [q]", "3:48", "port 80 of"},
+        {"container_name: q, scale: 2", "init: true", "2:3", "has a container_name, so it cannot run 2 times"},
+        {"build: {context: ., additional_contexts: {x: \"service:b\"}}",
+         "build: {context: ., additional_contexts: {y: \"service:a\"}}", "2:47", "lead back to itself"},
+        {"depends_on: [b]", "depends_on: [a]", "2:3", "depends on itself"},
+    };
+    for (const Row& row : rows) {
+        SCOPED_TRACE(row.part);
+        std::vector<std::string> all = said(two_services(row.first, row.second));
+        std::erase_if(all, [](const std::string& one) { return one.find("Dockerfile") != std::string::npos; });
+        ASSERT_EQ(all.size(), 1U) << ::testing::PrintToString(all);
+        EXPECT_THAT(all[0], HasSubstr(row.part));
+        EXPECT_THAT(all[0], ::testing::StartsWith(std::string(row.where) + " "));
+    }
+}
+
+TEST_F(Lint, WhatTwoContainersMayHave) {
+    const std::pair<const char*, const char*> rows[] = {
+        {"ports: [\"80:80/udp\"]", "ports: [\"80:80/tcp\"]"},
+        {"ports: [\"127.0.0.1:80:80\"]", "ports: [\"1.2.3.4:80:80\"]"},
+        {"ports: [\"0.0.0.0:80:80\"]", "ports: [\"[::1]:80:80\"]"},
+        {"ports: [\"80\"]", "ports: [\"80\"]"},
+        {"ports: [\"80:80\", \"80:80\"]", "init: true"},
+        {"ports: [\"80:80\"]", "ports: [\"80:80\"], scale: 0"},
+        {"ports: [\"80:80\"]", "ports: [\"80:80\"], profiles: [other]"},
+        {"ports: [\"80:80\"], profiles: [one]", "ports: [\"80:80\"], profiles: [other]"},
+        {"container_name: same", "container_name: same, scale: 0"},
+        {"ports: [\"80-81:80-81\"]", "ports: [\"82:80\"]"},
+    };
+    for (const auto& [first, second] : rows) EXPECT_THAT(said(two_services(first, second)), IsEmpty()) << first;
+}
+
 TEST(Forms, ImageReferences) {
     for (const char* right : {"a", "a/b", "a.b/c:T", "h:5000/a", "a__b", "a---b", "localhost/x:latest"})
         EXPECT_TRUE(is_image_reference(right)) << right;

@@ -193,6 +193,14 @@ TEST(Samples, AnArrayHasTheShapeOfTheInputOrOfSeveral) {
                     ::testing::HasSubstr("a.npy: its shape is [" + std::string(shape) + "]"));
         EXPECT_THAT(loaded.error().describe(), ::testing::HasSubstr("[1, 3, 4, 4]"));
     }
+    // Of one channel, first and last are the same numbers.
+    Graph grey;
+    grey.inputs = {grey.add_value({.name = "x", .shape = {1, 1, 4, 4}})};
+    for (const char* shape : {"1, 4, 4, 1", "4, 4", "3, 4, 4, 1"}) {
+        const Folder folder;
+        folder.write("a.npy", npy(shape, std::string_view(shape).starts_with("3") ? 48 : 16));
+        EXPECT_TRUE(load_samples(folder.path, grey, {}, 100)) << shape;
+    }
     const Folder folder;
     folder.write("a.npy", npy("1, 3, 4, 4", 48));
     Graph two = picture_network();

@@ -61,13 +61,17 @@ host::Result<void> add_raw(const std::string& name, std::span<const std::uint8_t
     return {};
 }
 
-/// Is an array of this shape one sample of the input, or several? Its last dimensions are the input's (leading ones of
-/// size 1 do not count), or it has a larger batch; a row of numbers claims no layout.
+/// Is an array of this shape one sample of the input, or several? Dimensions of size 1 say nothing of the layout; of
+/// the others the last are the input's, or it has a larger batch. A row of numbers claims no layout.
 bool is_shaped_like(const Shape& array, const Shape& input) {
+    const auto without_ones = [](Shape shape) {
+        std::erase(shape, 1);
+        return shape;
+    };
+    const Shape has = without_ones(array), wanted = without_ones(input);
     if (array.size() <= 1) return true;
-    const auto from = std::ranges::find_if(input, [](std::int64_t n) { return n != 1; });
-    const auto behind = static_cast<std::size_t>(input.end() - from);
-    if (array.size() >= behind && std::equal(from, input.end(), array.end() - static_cast<std::ptrdiff_t>(behind)))
+    if (has.size() >= wanted.size() &&
+        std::equal(wanted.begin(), wanted.end(), has.end() - static_cast<std::ptrdiff_t>(wanted.size())))
         return true;
     return array.size() == input.size() && array[0] % input[0] == 0 &&
            std::equal(array.begin() + 1, array.end(), input.begin() + 1);

@@ -186,6 +186,10 @@ TEST_F(Lint, WhatTwoContainersMayHave) {
         {"ports: [\"80:80\"]", "ports: [\"80:80\"], profiles: [other]"},
         {"ports: [\"80:80\"], profiles: [one]", "ports: [\"80:80\"], profiles: [other]"},
         {"container_name: same", "container_name: same, scale: 0"},
+        {"ports: [\"80:80\"], network_mode: host", "ports: [\"80:80\"], network_mode: host"},
+        {"ports: [\"80:80\"]", "ports: [\"80:80\"], network_mode: none"},
+        {"ports: [\"80:80\"], container_name: c", "ports: [\"80:80\"], network_mode: \"service:a\""},
+        {"ports: [\"80:80\"]", "ports: [\"80:80\"], runtime: io.containerd.remoteproc.v1"},
         {"ports: [\"80-81:80-81\"]", "ports: [\"82:80\"]"},
     };
     for (const auto& [first, second] : rows) EXPECT_THAT(said(two_services(first, second)), IsEmpty()) << first;

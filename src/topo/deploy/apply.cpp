@@ -71,12 +71,14 @@ class Applying {
         std::vector<const Step*> wave;  // these need none of each other
         for (const Step& step : plan.steps) {
             if (step.act == Act::Remove) continue;
-            const bool waits = std::any_of(
-                step.desired.depends_on.begin(), step.desired.depends_on.end(), [&](const Dependency& dependency) {
-                    return dependency.condition != Dependency::Condition::Started ||
-                           std::any_of(wave.begin(), wave.end(),
-                                       [&](const Step* other) { return other->desired.service == dependency.service; });
-                });
+            const bool waits = options_.one_by_one ||
+                               std::any_of(step.desired.depends_on.begin(), step.desired.depends_on.end(),
+                                           [&](const Dependency& dependency) {
+                                               return dependency.condition != Dependency::Condition::Started ||
+                                                      std::any_of(wave.begin(), wave.end(), [&](const Step* other) {
+                                                          return other->desired.service == dependency.service;
+                                                      });
+                                           });
             if (waits) TRY(start(std::exchange(wave, {})));
             for (const Dependency& dependency : step.desired.depends_on)
                 for (const Step& other : plan.steps)

@@ -244,8 +244,10 @@ host::Result<void> restore(const Engine& engine, const std::string& project, Rec
         if (!engine.tag(d.image_id, d.image)) d.words[d.image_at] = d.image_id;
     }
     TRY_ASSIGN(const std::vector<Container> existing, engine.containers(project));
-    const ApplyPlan plan = plan_apply(record.containers, existing, {}, options);
-    return apply(engine, plan, options,
+    ApplyOptions ordered = options;
+    ordered.one_by_one = true;
+    const ApplyPlan plan = plan_apply(record.containers, existing, {}, ordered);
+    return apply(engine, plan, ordered,
                  [&](const std::string& name, std::string_view what) { events.container(name, what); });
 }
 

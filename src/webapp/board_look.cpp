@@ -130,16 +130,14 @@ host::Json to_json(const BoardLook& look) {
 }
 
 host::Json remoteproc_json(const link::host::RemoteprocLook& rp) {
-    return {{"folder", rp.folder},
-            {"state", rp.state},
-            {"firmware", rp.firmware},
-            {"other_names", rp.other_names},
-            {"trace", rp.trace_lines}};
+    return {{"folder", rp.folder},           {"name", rp.name},        {"state", rp.state}, {"firmware", rp.firmware},
+            {"other_names", rp.other_names}, {"trace", rp.trace_lines}};
 }
 
 link::host::RemoteprocLook remoteproc_of(const host::Json& json) {
     link::host::RemoteprocLook rp;
     json.at("folder").get_to(rp.folder);
+    json.at("name").get_to(rp.name);
     json.at("state").get_to(rp.state);
     json.at("firmware").get_to(rp.firmware);
     json.at("other_names").get_to(rp.other_names);

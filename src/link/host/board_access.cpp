@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <set>
 
 #include <fmt/ranges.h>
 
@@ -127,15 +128,21 @@ class DirectAccess final : public BoardAccess {
         for (const auto& entry : fs::directory_iterator(paths_.under(paths_.remoteproc_class), ignored))
             folders.push_back(entry.path());
         std::sort(folders.begin(), folders.end());
+        std::vector<std::string> names, with_folders;
         for (const fs::path& folder : folders) {
             const std::string name = one_line(folder / "name"), number = folder.filename();
             const std::string& wanted = paths_.remoteproc_name;
             if (name == wanted || (!name.empty() && (number == wanted || number == kFolderPrefix + wanted))) {
                 look.folder = number;
+                look.name = name;
                 return look;
             }
-            if (!name.empty()) look.other_names += (look.other_names.empty() ? "" : ", ") + name;
+            if (name.empty()) continue;
+            names.push_back(name);
+            with_folders.push_back(fmt::format("{} ({})", number, name));
         }
+        const bool distinct = std::set(names.begin(), names.end()).size() == names.size();
+        look.other_names = fmt::format("{}", fmt::join(distinct ? names : with_folders, ", "));
         return look;
     }
 

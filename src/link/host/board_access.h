@@ -31,10 +31,12 @@ struct BoardPaths {
 
 /// The remote processor as sysfs shows it.
 struct RemoteprocLook {
-    std::string folder;       ///< "remoteproc0"; empty: none of that name
-    std::string state;        ///< "running", "offline" …; empty when it cannot be read
-    std::string firmware;     ///< file name
-    std::string other_names;  ///< of the processors that there are instead, with commas
+    std::string folder;    ///< "remoteproc0"; empty: none of that name
+    std::string name;      ///< "imx-rproc"
+    std::string state;     ///< "running", "offline" …; empty when it cannot be read
+    std::string firmware;  ///< file name
+    std::string
+        other_names;  ///< of the processors that there are instead, with commas; with folders if names are equal
     std::string trace_lines;  ///< the last lines of trace0; empty when there is none or it cannot be read
     [[nodiscard]] bool runs() const { return state == "running" || state == "attached"; }
 };

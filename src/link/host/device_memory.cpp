@@ -1,6 +1,8 @@
 #include "link/host/device_memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -44,10 +46,27 @@ BoardResult<DeviceMemory> DeviceMemory::map(const Fd& memory) {
         }
         mapped.windows_[i] = {range, static_cast<volatile std::uint8_t*>(at)};
     }
+    struct stat kind{};
+    if (::fstat(memory.get(), &kind) == 0 && S_ISREG(kind.st_mode))
+        mapped.file_ = Fd(::fcntl(memory.get(), F_DUPFD_CLOEXEC, 0));
+    TRY(mapped.have_room(kControlBlock.base, kControlBlock.size));
     return mapped;
 }
 
-DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept {
+BoardResult<void> DeviceMemory::have_room(std::uint32_t address, std::uint64_t size) const {
+    // KEEP_SIZE: what lies behind the end of a file that is too short is the board's affair. What the file system
+    // cannot do (EOPNOTSUPP) is no reason to refuse.
+    if (!file_ || size == 0 ||
+        ::fallocate(file_.get(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(address), static_cast<off_t>(size)) == 0)
+        return {};
+    if (errno != ENOSPC && errno != EDQUOT) return {};
+    auto failed = board_failure(BoardFault::MemoryDenied, "no room for {} bytes of the board's memory at 0x{:X}: {}",
+                                size, address, std::strerror(errno));
+    failed.error().error.hint = "free some on the disk that the board's folder lies on (df)";
+    return failed;
+}
+
+DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept : file_(std::move(other.file_)) {
     for (std::size_t i = 0; i < std::size(windows_); ++i) windows_[i] = std::exchange(other.windows_[i], {});
 }
 

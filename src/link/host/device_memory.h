@@ -21,6 +21,9 @@ class DeviceMemory {
     DeviceMemory& operator=(DeviceMemory&&) = delete;
     ~DeviceMemory();
 
+    /// Where the memory is a file (the virtual board's without namespaces), its pages are allocated, since a full disk
+    /// would else end this process by a SIGBUS at the first access; a device needs nothing. MemoryDenied.
+    [[nodiscard]] BoardResult<void> have_room(std::uint32_t address, std::uint64_t size) const;
     /// `address` is a multiple of 16, [address, address + size rounded up to 16) is mapped; the rest of the last 16
     /// bytes becomes 0. False: not so, and nothing was written.
     [[nodiscard]] bool write(std::uint32_t address, Bytes bytes);
@@ -44,6 +47,7 @@ class DeviceMemory {
     [[nodiscard]] volatile std::uint8_t* at(std::uint64_t address, std::uint64_t size) const;
 
     Window windows_[2];
+    Fd file_;  ///< none for a device
 };
 
 }  // namespace talpa::link::host

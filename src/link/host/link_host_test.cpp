@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <random>
@@ -152,7 +156,9 @@ TEST_F(Folder, OfSeveralRemoteProcessorsANumberNamesOneWithItsMemoryAndItsTtys) 
     paths.tty = "/dev/ttyRPMSG3";
     EXPECT_EQ(direct_access(paths)->open_tty().error().error.hint,
               "there is /dev/ttyRPMSG0, /dev/ttyRPMSG7, /dev/ttyRPMSG9");
+    EXPECT_EQ(direct_access(paths)->look().name, "imx-rproc");
     paths.remoteproc_name = "nope";
+    EXPECT_EQ(direct_access(paths)->look().other_names, "remoteproc0 (imx-rproc), remoteproc1 (imx-rproc)");
     const auto access = direct_access(paths);
     EXPECT_EQ(RunnerClient(*access, "nope").info().error().fault, BoardFault::NoRemoteproc)
         << "before anything is opened";
@@ -207,6 +213,39 @@ TEST_F(Folder, MemoryIsWrittenInSixteensAndReadBack) {
     EXPECT_FALSE(memory.write(kModelRegion.end() - 16, Bytes(bytes).first(17)));
     EXPECT_FALSE(memory.write(0xA8000000, Bytes(bytes).first(16))) << "the NPU's scratch is none of ours";
     EXPECT_TRUE(memory.write(kBigPrograms.end() - 16, Bytes(bytes).first(16)));
+}
+
+/// In a mount namespace of its own: a disk of 64 KiB that holds the memory's file, full. What have_room says of it.
+std::string on_a_full_disk(const fs::path& folder) {
+    if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return "no namespace";
+    if (::mount("none", folder.c_str(), "tmpfs", 0, "size=64k") != 0) return "no mount";
+    const Fd fd(::open((folder / "mem").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (::ftruncate(fd.get(), std::int64_t{1} << 32) != 0) return "no file";
+    const auto memory = DeviceMemory::map(fd);
+    if (!memory) return memory.error().error.message;
+    if (!memory->have_room(kProgram.base, 4096)) return "refused too early";
+    const auto refused = memory->have_room(kProgram.base, 1 << 20);
+    return refused ? "taken" : refused.error().error.message;
+}
+
+TEST_F(Folder, AFullDiskBelowTheMemoryIsAnErrorAndNoSignal) {
+    const fs::path disk = root_ / "disk", said = root_ / "said";
+    fs::create_directories(disk);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        // The system's root may be shared: nothing that is mounted here shall be seen there.
+        if (::unshare(CLONE_NEWNS) == 0) (void)::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+        std::ofstream(said) << on_a_full_disk(disk);
+        ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status)) << "by signal " << WTERMSIG(status);
+    std::string text;
+    std::getline(std::ifstream(said), text);
+    if (text == "no namespace" || text == "no mount") GTEST_SKIP() << text;
+    EXPECT_EQ(text, "no room for 1048576 bytes of the board's memory at 0xC0000000: No space left on device");
 }
 
 TEST(RegRanges, CellsOfTheParentCount) {

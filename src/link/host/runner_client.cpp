@@ -180,7 +180,7 @@ std::vector<std::string> RunnerClient::what_is_known() {
         known.push_back(fmt::format("remoteproc: none is named {}{}", remoteproc_name_,
                                     look.other_names.empty() ? "" : " (there is " + look.other_names + ")"));
     else
-        known.push_back(fmt::format("{} ({}): {}, firmware {}", look.folder, remoteproc_name_,
+        known.push_back(fmt::format("{} ({}): {}, firmware {}", look.folder, look.name,
                                     look.state.empty() ? "state unreadable" : look.state, look.firmware));
     if (tty_) known.push_back("tty: " + tty_->path());
     if (memory_ && block_is_ours()) {
@@ -240,7 +240,7 @@ BoardResult<void> RunnerClient::ready() {
         }
         if (!look.runs()) {
             auto failed = board_failure(BoardFault::FirmwareNotRunning, "the firmware is not running: {} ({}) is {}",
-                                        look.folder, remoteproc_name_, look.state);
+                                        look.folder, look.name, look.state);
             failed.error().error.hint =
                 fmt::format("start it: echo start > /sys/class/remoteproc/{}/state", look.folder);
             return failed;
@@ -311,6 +311,9 @@ BoardResult<void> RunnerClient::stage(const RunJob& job, const Placement& placem
     const Staged noted{control(offsetof(ControlBlock, program)), control(offsetof(ControlBlock, program) + 4),
                        control(offsetof(ControlBlock, program) + 8)};
     check_program = false;
+    TRY(memory_->have_room(placement.program, job.program.size()));
+    for (std::size_t i = 0; i < job.inputs.size(); ++i)
+        TRY(memory_->have_room(placement.inputs[i], job.inputs[i].size()));
     // Another program may have staged its own since, by the control block or without it.
     if (staged_ != wanted || noted != wanted || !memory_->looks_like(placement.program, job.program)) {
         staged_.reset();

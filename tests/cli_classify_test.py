@@ -56,7 +56,7 @@ def failures(check):
         time.sleep(0.5)
         board.stop()
         _, err = waiting.communicate(timeout=20)
-        check.that(waiting.returncode == 1 and "stopped or restarted" in err, err)
+        check.that(waiting.returncode == 1 and "stopped or restarted" in err and "dmesg | grep remoteproc" in err, err)
 
 
 def main():

@@ -390,9 +390,14 @@ BoardResult<RunAnswer> RunnerClient::exchange(const RunJob& job, const Placement
         const auto got = tty_->receive(line, std::min(deadline, now + kSlice));
         if (got == RunnerTty::Got::HungUp) {
             staged_.reset();
-            return with_known(board_failure(BoardFault::FirmwareStopped,
-                                            "the firmware was stopped or restarted while it ran ({} was hung up)",
-                                            tty_->path()));
+            auto failed =
+                board_failure(BoardFault::FirmwareStopped,
+                              "the firmware was stopped or restarted while it ran ({} was hung up)", tty_->path());
+            // A kernel that hears of the crash starts the firmware again, and its fault record is gone by then.
+            failed.error().error.hint =
+                "if nobody stopped it, it crashed and Linux started it again: dmesg | grep remoteproc says \"crash "
+                "detected\" then; most often the NPU's power or clock is missing (the board checks name it)";
+            return with_known(std::move(failed));
         }
         if (got == RunnerTty::Got::Line) {
             const Reply reply = parse_reply(line);

@@ -334,7 +334,6 @@ Outcome Runner::set_input(runtime::Method& method, std::uint32_t input, const St
     return checked(taken, taken);
 }
 
-/// Scale and zero point of an integer output, where the program carries them as methods without instructions.
 Outcome Runner::copy_outputs(runtime::Method& method, const Request& request) {
     volatile link::ControlBlock& c = control();
     output_count_ = 0;

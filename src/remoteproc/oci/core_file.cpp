@@ -1,5 +1,7 @@
 #include "remoteproc/oci/core_file.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <ctime>
 
@@ -42,6 +44,12 @@ int CoreFile::stop() const {
 void note_event(int events_fd, std::string_view text) {
     if (events_fd < 0) return;
     (void)write_all(events_fd, fmt::format("{} {}\n", unix_ns_now(), text));
+}
+
+void note_incident(int events_fd, std::string_view text) {
+    struct stat info{};
+    if (events_fd >= 0 && ::fstat(events_fd, &info) == 0 && info.st_size < static_cast<off_t>(kIncidentLimit))
+        note_event(events_fd, text);
 }
 
 }  // namespace talpa::remoteproc

@@ -29,4 +29,9 @@ class CoreFile {
 /// Appends "UNIX-NANOSECONDS text\n" in one write.
 void note_event(int events_fd, std::string_view text);
 
+/// What may happen again and again: left out once the file has `kIncidentLimit` bytes, so that those who read the first
+/// MiB of it still find how the firmware ended.
+constexpr std::size_t kIncidentLimit = 512 * 1024;
+void note_incident(int events_fd, std::string_view text);
+
 }  // namespace talpa::remoteproc

@@ -14,7 +14,7 @@
 namespace talpa::remoteproc {
 namespace {
 
-constexpr std::size_t kTraceLimit = 256 * 1024;
+constexpr std::size_t kTraceLimit = 256 * 1024, kConsoleTurn = 64 * 1024;
 
 std::uint32_t word_at(const volatile std::uint8_t* base, std::size_t offset) {
     return *reinterpret_cast<const volatile std::uint32_t*>(base + offset);
@@ -67,7 +67,8 @@ bool Console::poll(Output& output) {
     }
     char buffer[1024];
     bool fresh = false;
-    for (;;) {
+    // A firmware that talks faster than this reads must not keep its stop from being served.
+    for (std::size_t taken = 0; taken < kConsoleTurn; taken += sizeof buffer) {
         const ssize_t n = ::read(tty_.get(), buffer, sizeof buffer);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) break;
         if (n <= 0) {  // hung up: the firmware stopped or recovers

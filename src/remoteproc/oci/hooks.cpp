@@ -65,7 +65,11 @@ Result<void> run_hook(const Hook& hook, const std::string& state) {
             else if (said.size() < kOutputKept)
                 said.append(buffer, std::min(static_cast<std::size_t>(n), kOutputKept - said.size()));
         }
-        ended = ::waitpid(pid, &status, WNOHANG) != 0;
+        const pid_t waited = ::waitpid(pid, &status, WNOHANG);
+        if (waited < 0 && errno != EINTR)
+            return host::failure(ErrorCode::AccessFailed, "hook {}: its end was lost: {}", printable(hook.path),
+                                 errno_text(errno));
+        ended = waited > 0;
         late = hook.timeout_s > 0 && Clock::now() >= until;
     }
     if (!ended) {

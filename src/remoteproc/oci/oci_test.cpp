@@ -3,9 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <csignal>
+
 #include "base/host/json.h"
 #include "remoteproc/oci/allow.h"
 #include "remoteproc/oci/arguments.h"
+#include "remoteproc/oci/core_file.h"
+#include "remoteproc/oci/hooks.h"
 #include "remoteproc/oci/info.h"
 #include "remoteproc/oci/log.h"
 #include "remoteproc/oci/namespaces.h"
@@ -138,6 +145,31 @@ TEST(StateTest, TheProxysNotesTellHowItWent) {
     EXPECT_EQ(failed.failed_errno, 22);
     EXPECT_EQ(failed.failed_text, "write /sys/x: invalid argument");
     EXPECT_FALSE(failed.exit_code);
+}
+
+TEST(StateTest, FirmwareThatCrashesForeverDoesNotPushItsEndOutOfTheNotes) {
+    const Fd notes(::memfd_create("notes", MFD_CLOEXEC));
+    note_event(notes.get(), "started");
+    std::size_t incidents = 0;
+    for (; ::lseek(notes.get(), 0, SEEK_CUR) < static_cast<off_t>(kIncidentLimit); ++incidents)
+        note_incident(notes.get(), "crashed");
+    note_incident(notes.get(), "recovered");
+    EXPECT_LT(::lseek(notes.get(), 0, SEEK_CUR), static_cast<off_t>(kIncidentLimit) + 100);
+    note_event(notes.get(), "exit 139 the firmware crashed");
+    ::lseek(notes.get(), 0, SEEK_SET);
+    const auto record = parse_proxy_record(read_fd(notes.get(), 1 << 20).value_or(""));
+    EXPECT_TRUE(record.started);
+    EXPECT_EQ(record.exit_code, 139) << incidents;
+}
+
+// As a process that was started with SIGCHLD ignored sees it: the kernel throws statuses away.
+TEST(HooksTest, AnEndThatWasLostIsNoSuccess) {
+    Hooks hooks;
+    hooks[0].push_back({"/bin/false", {}, {}, 5});
+    EXPECT_THAT(why(run_hooks(hooks, HookKind{}, "{}")), HasSubstr("exit status 1"));
+    std::signal(SIGCHLD, SIG_IGN);
+    EXPECT_THAT(why(run_hooks(hooks, HookKind{}, "{}")), HasSubstr("its end was lost"));
+    std::signal(SIGCHLD, SIG_DFL);
 }
 
 TEST(StateTest, IdsThatArePathsAreRefused) {

@@ -51,8 +51,10 @@ bool is_stop(int number) {
     return number == SIGTERM || number == SIGINT;
 }
 
+// A pipe that nobody reads any more must not hold the watch over the core.
 void complain(const std::string& text) {
-    (void)write_all(2, text + "\n");
+    pollfd room{2, POLLOUT, 0};
+    if (::poll(&room, 1, 0) > 0 && (room.revents & POLLOUT) != 0) (void)write_all(2, text + "\n");
 }
 
 // The first phase: nothing touches the core. Returns the signal that ended it; number 0 where create gave up.
@@ -173,7 +175,7 @@ class Proxy {
         odd_ = false;
         if (is_live(*now.state) || *now.state == CoreState::Suspended) {
             if (crashed_since_) {
-                note_event(options_.events_fd, "recovered");
+                note_incident(options_.events_fd, "recovered");
                 complain("remote processor recovered");
             }
             crashed_since_.reset();
@@ -182,7 +184,7 @@ class Proxy {
         }
         if (*now.state == CoreState::Crashed && !crashed_since_) {
             crashed_since_ = Clock::now();
-            note_event(options_.events_fd, "crashed");
+            note_incident(options_.events_fd, "crashed");
             complain("remoteproc not running, current state: crashed");
             (void)traces_.poll(output_);
         }

@@ -86,6 +86,11 @@ void Children::claim(pid_t pid, Ended ended) {
     loop_.after(0, [status, ended = std::move(ended)] { ended(status); });
 }
 
+void Children::claim_new(pid_t pid, Ended ended) {
+    unclaimed_.erase(pid);
+    claim(pid, std::move(ended));
+}
+
 void Children::run(const std::string& program, std::vector<std::string> arguments, std::vector<std::string> environment,
                    const std::vector<int>& extra_fds, std::function<void(const CommandResult&)> done) {
     const auto error = std::make_shared<Pipe>(), output = std::make_shared<Pipe>();
@@ -108,7 +113,7 @@ void Children::run(const std::string& program, std::vector<std::string> argument
                 pipe->read();
                 if ((events & EPOLLHUP) != 0) loop_.unwatch(pipe->reader.get());
             });
-    claim(*pid, [this, error, output, done = std::move(done)](int status) {
+    claim_new(*pid, [this, error, output, done = std::move(done)](int status) {
         for (const auto& pipe : {error, output}) {
             pipe->read();
             loop_.unwatch(pipe->reader.get());

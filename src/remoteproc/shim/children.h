@@ -30,6 +30,9 @@ class Children {
     explicit Children(Loop& loop);
     /// Calls `ended` when that process has ended; at once if it was reaped already.
     void claim(pid_t pid, Ended ended);
+    /// The same for a process that was started in this turn of the loop: what is known of its number is of an older
+    /// one.
+    void claim_new(pid_t pid, Ended ended);
 
     /// Runs a program; `extra_fds` become 3, 4, … of it. `done` is called from the loop.
     void run(const std::string& program, std::vector<std::string> arguments, std::vector<std::string> environment,

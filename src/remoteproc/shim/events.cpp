@@ -34,7 +34,8 @@ void EventPublisher::publish(std::string_view topic, std::string_view type, std:
     envelope.message(4, any(type, event));
     WireWriter forward;
     forward.message(1, envelope.bytes());
-    if (queue_.size() >= kMaxQueue) queue_.pop_front();
+    // The first may be on its way, and its answer takes the first off the queue.
+    if (queue_.size() >= kMaxQueue) queue_.erase(queue_.begin() + (awaited_ != 0 ? 1 : 0));
     Request request{"containerd.services.events.ttrpc.v1.Events", "Forward", forward.bytes(),
                     std::int64_t{kAnswerMs} * 1'000'000};
     queue_.push_back({request_bytes(request, namespace_), std::string(topic)});

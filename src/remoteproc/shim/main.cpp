@@ -128,5 +128,6 @@ int run(int argc, char** argv) {
 }  // namespace talpa::remoteproc::shim
 
 int main(int argc, char** argv) {
+    std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started this, no child's status could be had
     return talpa::remoteproc::shim::run(argc, argv);
 }

@@ -11,6 +11,7 @@ namespace talpa::remoteproc::shim {
 namespace {
 
 constexpr std::size_t kMaxConnections = 256, kMaxBehind = 16 << 20;
+constexpr int kNoFilesMs = 50;
 constexpr std::string_view kServices[] = {"containerd.task.v2.Task", "containerd.task.v3.Task"};
 
 bool same_user(int socket) {
@@ -24,6 +25,10 @@ bool same_user(int socket) {
 
 Server::Server(Loop& loop, TaskService& tasks, Fd listener)
     : loop_(loop), tasks_(tasks), listener_(std::move(listener)) {
+    listen();
+}
+
+void Server::listen() {
     loop_.watch(listener_.get(), EPOLLIN, [this](std::uint32_t) { accept(); });
 }
 
@@ -34,6 +39,13 @@ void Server::stop_listening() {
 
 void Server::accept() {
     Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket && (errno == EMFILE || errno == ENFILE)) {
+        // The caller stays in the queue, and the loop would turn for it without an end: looked at again a little later.
+        loop_.unwatch(listener_.get());
+        loop_.after(kNoFilesMs, [this] {
+            if (listener_) listen();
+        });
+    }
     if (!socket) return;
     if (!same_user(socket.get()) || connections_.size() >= kMaxConnections) return;
     const int fd = socket.get();

@@ -27,6 +27,7 @@ class Server {
         std::string out;
         std::uint32_t last_stream = 0;
     };
+    void listen();
     void accept();
     void ready(int fd, std::uint32_t events);
     void handle(const std::shared_ptr<Connection>& connection, const Frame& frame);

@@ -230,7 +230,7 @@ void TaskService::create(const std::string& payload, const Respond& respond) {
     if (task->terminal) return respond(fail_with(Code::InvalidArgument, "firmware has no terminal; run without -t"));
     auto stdio = open_stdio(task->in, task->out, task->err, namespace_, task->id);
     if (!stdio) return respond(fail_with(Code::Unknown, error_line(stdio.error())));
-    for (const pid_t logger : stdio->loggers) children_.claim(logger, [](int) {});
+    for (const pid_t logger : stdio->loggers) children_.claim_new(logger, [](int) {});
     const std::string rootfs = task->bundle + "/rootfs";
     if (auto mounted = mount_all(mounts, rootfs); !mounted)
         return respond(fail_with(Code::Unknown, error_line(mounted.error())));

@@ -172,12 +172,16 @@ Result<pid_t> spawn(const SpawnOptions& options) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return os_failure("create", "pipe", errno);
     const Fd reader(ends[0]);
-    Fd writer(ends[1]);
-    // Sources are moved above all targets first, so that no dup2 overwrites a source that is still needed.
+    Fd first_writer(ends[1]);
+    // Sources and the report are moved above all targets first, so that no dup2 overwrites what is still needed.
+    const int above = static_cast<int>(options.fds.size()) + 1;
+    Fd writer(::fcntl(first_writer.get(), F_DUPFD_CLOEXEC, above));
+    if (!writer) return os_failure("duplicate", "file descriptor", errno);
+    first_writer.reset();  // else the report would never end
     std::vector<Fd> moved;
     std::vector<int> sources;
     for (const int fd : options.fds) {
-        moved.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, static_cast<int>(options.fds.size()) + 1));
+        moved.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, above));
         if (!moved.back()) return os_failure("duplicate", "file descriptor", errno);
         sources.push_back(moved.back().get());
     }

@@ -136,6 +136,10 @@ TEST(Processes, SpawnReportsTheErrorOfTheExec) {
     const auto pid = spawn(options);
     ASSERT_FALSE(pid);
     EXPECT_EQ(pid.error().message, "fork/exec /nowhere/program: no such file or directory");
+
+    const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    options.fds.assign(40, null.get());
+    EXPECT_FALSE(spawn(options)) << "with so many files that the report's own number is among theirs";
 }
 
 TEST(Processes, ASpawnedProgramHasTheGivenFilesAndNoOthers) {

@@ -68,7 +68,11 @@ class Compilation {
         for (const Part& part : parts.parts) {
             if (part.on_npu) {
                 result_.report.npu_nodes += static_cast<std::uint32_t>(part.nodes.size());
-                TRY(delegate(part));
+                SramNeed need;
+                const auto made = delegate(part, need);
+                if (!made && need.bytes == 0) return std::unexpected(made.error());
+                // The parts behind it may need still more.
+                if (need.bytes > need_.bytes) need_ = std::move(need);
                 continue;
             }
             for (const std::uint32_t n : part.nodes) {
@@ -81,10 +85,21 @@ class Compilation {
                                       [&](ValueId v) { return value(v); }));
             }
         }
+        if (need_.bytes != 0) return std::unexpected(too_little_sram(need_));
         for (const ValueId id : graph_.outputs) program_.output(program_output(id));
         write();
         for (const auto& [id, index] : values_) result_.report.program_values.emplace_back(index, id);
         return std::move(result_);
+    }
+
+    /// After run(): the SRAM of the part that needs most, if that is what was lacking.
+    [[nodiscard]] const SramNeed& need() const { return need_; }
+
+    [[nodiscard]] host::Error too_little_sram(const SramNeed& need) const {
+        return host::Error(
+            ErrorCode::OutOfResources,
+            fmt::format("{}{} bytes of SRAM are required, {} are available; most is needed at {}",
+                        need.found ? "" : "at least ", need.bytes, options_.target.sram_bytes, need.peak_step));
     }
 
   private:
@@ -168,14 +183,14 @@ class Compilation {
         EncodedStream stream;
     };
 
-    host::Result<Emitted> emit(const Part& part, OutputPlaces output_places) {
+    host::Result<Emitted> emit(const Part& part, OutputPlaces output_places, SramNeed& need) {
         TRY_ASSIGN(Network network, lower(graph_, part.nodes, part.inputs, part.outputs));
         const Judge judge = [&](const Plan& tried) {
             std::vector<npu::Operation> ops;
             for (const EmittedOperation& e : emit_operations(tried, options_.target)) ops.push_back(e.op);
             return npu_model::network_cost(ops, options_.target.config).cycles_total;
         };
-        TRY_ASSIGN(Plan plan, schedule(std::move(network), options_.target, judge, output_places));
+        TRY_ASSIGN(Plan plan, schedule(std::move(network), options_.target, judge, output_places, &need));
         // Sizes and places in a program are 31-bit numbers.
         for (const std::uint64_t bytes : {plan.arena_bytes, plan.fast_bytes, std::uint64_t{plan.constants.size()}})
             if (bytes > INT32_MAX)
@@ -186,10 +201,10 @@ class Compilation {
         return Emitted{std::move(plan), std::move(operations), std::move(stream)};
     }
 
-    host::Result<void> delegate(const Part& part) {
-        TRY_ASSIGN(Emitted made, emit(part, OutputPlaces::Anywhere));
+    host::Result<void> delegate(const Part& part, SramNeed& need) {
+        TRY_ASSIGN(Emitted made, emit(part, OutputPlaces::Anywhere, need));
         if (made.plan.copy_on_input && may_look_untouched(made.plan, made.stream, options_.target)) {
-            TRY_ASSIGN(made, emit(part, OutputPlaces::NotOnInputs));
+            TRY_ASSIGN(made, emit(part, OutputPlaces::NotOnInputs, need));
         }
         const auto& [plan, operations, stream] = made;
 
@@ -301,12 +316,29 @@ class Compilation {
     std::set<std::uint32_t> skipped_;
     std::vector<pte::host::MethodSpec> extra_methods_;
     std::size_t input_count_ = 0, output_count_ = 0;
+    SramNeed need_;
 };
 
 }  // namespace
 
 host::Result<Compiled> compile(const Graph& graph, const CompileOptions& options) {
-    return Compilation(graph, options).run();
+    Compilation compilation(graph, options);
+    auto compiled = compilation.run();
+    SramNeed need = compilation.need();
+    if (compiled || !need.found) return compiled;
+    // Each part was asked alone, and one whose output may look untouched is scheduled a second time. What is said to
+    // be required is what all of it was compiled with.
+    constexpr unsigned kMostTries = 8;
+    for (unsigned i = 0; need.found; ++i) {
+        CompileOptions more = options;
+        more.target.sram_bytes = need.bytes;
+        Compilation with_more(graph, more);
+        if (with_more.run()) break;
+        if (with_more.need().bytes == 0) return compiled;
+        need = with_more.need();
+        if (i + 1 == kMostTries) need.found = false;
+    }
+    return std::unexpected(compilation.too_little_sram(need));
 }
 
 }  // namespace talpa::compiler

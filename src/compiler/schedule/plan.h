@@ -60,9 +60,16 @@ using Judge = std::function<std::uint64_t(const Plan&)>;
 /// one that did not happen (V35).
 enum class OutputPlaces : std::uint8_t { Anywhere, NotOnInputs };
 
-/// Decides everything. Errors: OutOfResources when SRAM does not suffice, naming required and available bytes and the
-/// step at the peak.
+/// The SRAM that a network needs where the target's does not suffice.
+struct SramNeed {
+    std::uint64_t bytes = 0;  ///< 0: SRAM is not what is lacking
+    bool found = false;       ///< a plan was found in that much; else it is what the search lacked first
+    std::string peak_step;    ///< where most is needed
+};
+
+/// Decides everything. Errors: OutOfResources when SRAM does not suffice: `need` then says what would, if it is asked.
 [[nodiscard]] host::Result<Plan> schedule(Network network, const Target& target, const Judge& judge,
-                                          OutputPlaces output_places = OutputPlaces::Anywhere);
+                                          OutputPlaces output_places = OutputPlaces::Anywhere,
+                                          SramNeed* need = nullptr);
 
 }  // namespace talpa::compiler

@@ -95,7 +95,7 @@ class Scheduler {
         for (unsigned i = 0; i < most_limits; ++i) {
             auto found = solve(limit, i == 0 ? kAttempts : 2);
             if (!found) {
-                if (i == 0) return std::unexpected(refusal(std::move(found.error())));
+                if (i == 0) return std::unexpected(std::move(found.error()));
                 break;
             }
             const std::uint64_t used = found->fast_bytes, cycles = found->cycles;
@@ -117,6 +117,35 @@ class Scheduler {
         buffers_ = std::move(best->buffers);
         best->fast_bytes = allocate_tensors(0, Effort::Thorough) + constants_in_sram();
         return best->merit();
+    }
+
+    // What a search lacks first is seldom all that it needs: more and more, until one finds a plan; then down again to
+    // the least that does. After a run that ended for want of SRAM.
+    [[nodiscard]] SramNeed sram_need() {
+        constexpr std::size_t kManySteps = 600;  // of which a search takes seconds
+        SramNeed need = lacking_;
+        if (need.bytes == 0 || n_.steps.size() > kManySteps) return need;
+        const auto suffices = [&](std::uint64_t bytes) {
+            auto found = solve(bytes, kAttempts);
+            if (found) need.peak_step = std::move(std::get<std::string>(found->built));
+            return found.has_value();
+        };
+        std::uint64_t too_little = target_.sram_bytes, enough = need.bytes;
+        constexpr unsigned kMostTries = 40;
+        for (unsigned i = 0; !suffices(enough); ++i) {
+            if (i == kMostTries) return need;
+            too_little = enough;
+            enough = std::max(lacking_.bytes, enough + enough / 32 + 16);
+        }
+        constexpr std::uint64_t kNear = 64;  // one part in so many
+        while (enough - too_little > std::max<std::uint64_t>(16, enough / kNear)) {
+            const std::uint64_t middle = (too_little + enough) / 2 / 16 * 16;
+            if (middle <= too_little) break;
+            (suffices(middle) ? enough : too_little) = middle;
+        }
+        need.bytes = enough;
+        need.found = true;
+        return need;
     }
 
   private:
@@ -197,39 +226,9 @@ class Scheduler {
             // The sum fits, the pieces do not: a little less, until they do.
             limit -= std::min(limit, std::max<std::uint64_t>(over, limit / 50));
         }
-        required_ = least;
-        return host::failure(ErrorCode::OutOfResources,
-                             "at least {} bytes of SRAM are required, {} are available; most is needed at {}", least,
-                             available, peak);
-    }
-
-    // What a search lacks first is seldom all that it needs: more and more, until one finds a plan; then down again to
-    // the least that does.
-    host::Error refusal(host::Error error) {
-        constexpr std::size_t kManySteps = 600;  // of which a search takes seconds
-        if (error.code != ErrorCode::OutOfResources || n_.steps.size() > kManySteps) return error;
-        std::uint64_t too_little = target_.sram_bytes, enough = required_;
-        std::string peak;
-        const auto suffices = [&](std::uint64_t bytes) {
-            auto found = solve(bytes, kAttempts);
-            if (found) peak = std::move(std::get<std::string>(found->built));
-            return found.has_value();
-        };
-        constexpr unsigned kMostTries = 40;
-        for (unsigned i = 0; !suffices(enough); ++i) {
-            if (i == kMostTries) return error;
-            too_little = enough;
-            enough = std::max(required_, enough + enough / 32 + 16);
-        }
-        constexpr std::uint64_t kNear = 64;  // one part in so many
-        while (enough - too_little > std::max<std::uint64_t>(16, enough / kNear)) {
-            const std::uint64_t middle = (too_little + enough) / 2 / 16 * 16;
-            if (middle <= too_little) break;
-            (suffices(middle) ? enough : too_little) = middle;
-        }
-        return host::Error(error.code,
-                           fmt::format("{} bytes of SRAM are required, {} are available; most is needed at {}", enough,
-                                       target_.sram_bytes, peak));
+        lacking_ = {least, false, peak};
+        return host::failure(ErrorCode::OutOfResources, "at least {} bytes of SRAM are required, {} are available",
+                             least, available);
     }
 
     // Where all is in SRAM, weights and tables take their part of the limit.
@@ -624,7 +623,7 @@ class Scheduler {
     FilterEncoder& encoder_;
     Planner planner_;
     std::vector<bool> possible_input_;  // by tensor
-    std::uint64_t required_ = 0;        // by what a search said that found nothing
+    SramNeed lacking_;                  // by what a search said that found nothing
     std::vector<Block> blocks_;
     std::map<std::uint32_t, WeightBuffer> buffers_;  // by first step of the group
     std::vector<Load> loads_;
@@ -633,7 +632,8 @@ class Scheduler {
 
 }  // namespace
 
-host::Result<Plan> schedule(Network network, const Target& target, const Judge& judge, OutputPlaces output_places) {
+host::Result<Plan> schedule(Network network, const Target& target, const Judge& judge, OutputPlaces output_places,
+                            SramNeed* need) {
     BlockChooser chooser(target);
     FilterEncoder encoder(*target.hardware);
     const bool unlimited = target.sram_bytes >= kUnlimited;
@@ -645,7 +645,13 @@ host::Result<Plan> schedule(Network network, const Target& target, const Judge& 
     choose_layouts(network);
     Plan best;
     best.network = network;
-    TRY_ASSIGN(Merit whole, Scheduler(best, target, output_places, chooser, encoder, judge).run());
+    Scheduler first(best, target, output_places, chooser, encoder, judge);
+    auto found = first.run();
+    if (!found) {
+        if (need != nullptr && found.error().code == ErrorCode::OutOfResources) *need = first.sram_need();
+        return std::unexpected(std::move(found.error()));
+    }
+    Merit whole = *found;
     // Copies of inputs and outputs take SRAM. Where that has a price, the network without them may be the better one.
     if (plain && plain->steps.size() != network.steps.size()) {
         choose_layouts(*plain);

@@ -65,6 +65,17 @@ bool loses_something(const Step& s) {
     return pools && !s.op.padding.any() && s.op.kernel.height * s.op.kernel.width > 1;
 }
 
+// Where the limit is what may be used, slices have to be worth their operations.
+bool clearly_faster(const Merit& a, const Merit& b, const Target&) {
+    constexpr std::uint64_t kWorth = 200;  // one part in so many
+    return a.cycles + b.cycles / kWorth < b.cycles;
+}
+
+// Optimized for size: memory is never worth more than twice the time.
+bool too_slow(std::uint64_t cycles, std::uint64_t fastest) {
+    return cycles / 2 > fastest || cycles > 2 * fastest;
+}
+
 // Everything after the preparation, for one limit of SRAM.
 class Scheduler {
   public:
@@ -80,13 +91,13 @@ class Scheduler {
           planner_(n_, target_, chooser_, regions()),
           possible_input_(possible_inputs()) {}
 
-    host::Result<Merit> run() {
+    /// `fastest`: cycles of the fastest plan seen, here or of another arrangement of the same network.
+    host::Result<Merit> run(std::uint64_t& fastest) {
         // A tighter limit sometimes gives the better order, for the search reckons and the judge knows; and memory that
         // hardly saves time is not worth having. So: less and less, until it costs.
         std::optional<Solution> best;
         const bool unlimited = target_.sram_bytes >= kUnlimited, smallest = target_.optimize == Optimize::Size;
         const std::uint64_t costly = unlimited ? 12 : 30;  // one part in so many
-        std::uint64_t fastest = UINT64_MAX;
         // Each limit is a search of its own; a network of thousands of steps has one.
         const std::size_t most_limits = std::clamp<std::size_t>(4000 / (n_.steps.size() + 1), 1, 8);
         std::uint64_t limit = target_.sram_bytes;
@@ -100,13 +111,14 @@ class Scheduler {
             }
             const std::uint64_t used = found->fast_bytes, cycles = found->cycles;
             fastest = std::min(fastest, cycles);
-            const bool slow = smallest ? cycles > 2 * fastest
+            const bool slow = smallest ? too_slow(cycles, fastest)
                                        : cycles > fastest + (unlimited ? std::min((fastest + kOfAJob) / costly, fastest)
                                                                        : fastest / costly);
             // What a tighter limit drives to DRAM is no saving either.
             const bool drives_out =
                 !smallest && best && found->arena_bytes > best->arena_bytes && cycles >= best->cycles;
-            if (!best || (!slow && !drives_out && better(found->merit(), best->merit(), target_)))
+            if (!best || (smallest && too_slow(best->cycles, fastest)) ||
+                (!slow && !drives_out && better(found->merit(), best->merit(), target_)))
                 best = std::move(*found);
             if (slow || used <= least_limit) break;
             limit = used * 3 / 4;
@@ -636,43 +648,56 @@ host::Result<Plan> schedule(Network network, const Target& target, const Judge& 
                             SramNeed* need) {
     BlockChooser chooser(target);
     FilterEncoder encoder(*target.hardware);
-    const bool unlimited = target.sram_bytes >= kUnlimited;
+    const bool unlimited = target.sram_bytes >= kUnlimited, smallest = target.optimize == Optimize::Size;
     fuse_tables(network);
     lengthen_rows(network, target, chooser);
     std::optional<Network> plain;
-    if (unlimited || target.optimize == Optimize::Size) plain = network;
+    if (unlimited || smallest) plain = network;
     stage_io(network, target, chooser);
+    if (plain && plain->steps.size() == network.steps.size()) plain.reset();
     choose_layouts(network);
     Plan best;
-    best.network = network;
+    best.network = std::move(network);
+    std::uint64_t fastest = UINT64_MAX;
     Scheduler first(best, target, output_places, chooser, encoder, judge);
-    auto found = first.run();
+    auto found = first.run(fastest);
     if (!found) {
         if (need != nullptr && found.error().code == ErrorCode::OutOfResources) *need = first.sram_need();
         return std::unexpected(std::move(found.error()));
     }
-    Merit whole = *found;
-    // Copies of inputs and outputs take SRAM. Where that has a price, the network without them may be the better one.
-    if (plain && plain->steps.size() != network.steps.size()) {
-        choose_layouts(*plain);
-        Plan unstaged;
-        unstaged.network = *plain;
-        const auto other = Scheduler(unstaged, target, output_places, chooser, encoder, judge).run();
-        if (other && better(*other, whole, target)) {
-            best = std::move(unstaged);
-            network = std::move(*plain);
-            whole = *other;
-        }
-    }
+    Merit merit = *found;
+    const auto plan_for = [&](Plan& plan, Network of) {
+        plan = {};
+        plan.network = std::move(of);
+        // For size, all arrangements share one limit of time.
+        if (!smallest) fastest = UINT64_MAX;
+        return Scheduler(plan, target, output_places, chooser, encoder, judge).run(fastest);
+    };
+    const auto slow = [&](const Merit& m) { return smallest && too_slow(m.cycles, fastest); };
+    // Another arrangement of the network is taken if its plan is the better one.
+    const auto consider = [&](Network other, bool (*is_better)(const Merit&, const Merit&, const Target&)) {
+        Plan plan;
+        const auto its = plan_for(plan, std::move(other));
+        if (!its) return;
+        if (slow(merit))  // as is known now
+            if (const auto again = plan_for(best, std::move(best.network))) merit = *again;
+        if (slow(*its) || !(slow(merit) || is_better(*its, merit, target))) return;
+        best = std::move(plan);
+        merit = *its;
+    };
     // Large filters in slices, so that a part of them can be fetched while other work runs.
-    if (target.optimize == Optimize::Speed && target.constants_in_dram() && slice_filters(network)) {
-        Plan sliced;
-        sliced.network = std::move(network);
-        const auto other = Scheduler(sliced, target, output_places, chooser, encoder, judge).run();
-        constexpr std::uint64_t kWorth = 200;  // one part in so many
-        if (other && (unlimited ? better(*other, whole, target) : other->cycles + whole.cycles / kWorth < whole.cycles))
-            return sliced;
+    const auto consider_slices = [&] {
+        Network sliced = best.network;
+        if (!target.constants_in_dram() || !slice_filters(sliced)) return;
+        consider(std::move(sliced), unlimited || smallest ? better : clearly_faster);
+    };
+    if (smallest) consider_slices();
+    // Copies of inputs and outputs take SRAM. Where that has a price, the network without them may be the better one.
+    if (plain) {
+        choose_layouts(*plain);
+        consider(std::move(*plain), better);
     }
+    if (!smallest) consider_slices();
     return best;
 }
 

@@ -16,7 +16,7 @@ enum class MemoryMode : std::uint8_t {
     SharedSram,     ///< constants in DRAM or flash, the arena in SRAM
     DedicatedSram,  ///< constants and arena in DRAM, a cache in SRAM
 };
-/// Size: the memory that a run takes, for at most twice the time.
+/// Size: the memory that a run takes, in at most twice the time of the fastest plan that is found.
 enum class Optimize : std::uint8_t { Speed, Size };
 
 struct Target {

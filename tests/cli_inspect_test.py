@@ -57,6 +57,11 @@ def main():
                 check.that(text in ran.err and "\\x0a" not in ran.err, ran.err)
         check.that(not table.exists() and not page.with_name("other.html").exists(), "nothing was written")
 
+        # Programs of a U55 that say they lie in DRAM exist: what they would take is shown, though nothing is compiled for that any more.
+        old = talpa("inspect", GOLDEN / "pte_variants" / "two_u55.pte", "--memory-mode", "dedicated-sram")
+        check.equal((old.status, old.err), (0, ""), "a U55 with a U65's memories")
+        check.that("cycles" in old.out, old.out)
+
         # What is read stays.
         mine = pathlib.Path(name) / "mine.pte"
         mine.write_bytes(PROGRAM.read_bytes())

@@ -37,7 +37,8 @@ host::Result<npu_model::SystemConfig> machine(const InspectOptions& options, con
     compiler::vela::TargetOptions wanted{.npu = npu.empty() ? standard.npu.hardware->name : npu,
                                          .system = options.system.empty() ? system : options.system,
                                          .memory_mode = options.memory_mode.empty() ? mode : options.memory_mode,
-                                         .files = {options.configs.begin(), options.configs.end()}};
+                                         .files = {options.configs.begin(), options.configs.end()},
+                                         .to_compile_for = false};
     TRY_ASSIGN(const auto target, compiler::vela::make_target(wanted));
     return target.config;
 }

@@ -209,7 +209,7 @@ std::string_view usual_system(const std::string& npu) {
 }
 
 /// What an NPU of the U55 family cannot have: its second port only reads (usually flash), and a U65's clocks.
-Result<void> check_family(const TargetOptions& options, const std::string& system, MemoryMode mode) {
+Result<void> check_family(const TargetOptions& options, std::string_view system, MemoryMode mode) {
     const char* other = is_u55(options.npu) ? "Ethos_U65" : "Ethos_U55";
     if (system.starts_with(other))
         return std::unexpected(Error(ErrorCode::InvalidArgument,
@@ -269,7 +269,8 @@ Result<Target> make_target(const TargetOptions& options, const Ini& ini, std::ve
         regions[2] = MemoryArea::Sram;
         target->config.mode = for_ever(mode);
     }
-    TRY(check_family(options, own_system ? "" : system, target->mode));
+    // By the name of the published table: what was typed may be a part of it, in any case.
+    if (options.to_compile_for) TRY(check_family(options, own_system ? "" : target->config.profile, target->mode));
     constexpr std::uint64_t kUsual = 384 << 10;
     target->sram_bytes = options.sram_bytes != 0 ? options.sram_bytes
                          : areas.sram_bytes != 0 ? areas.sram_bytes

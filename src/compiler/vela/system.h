@@ -19,6 +19,8 @@ struct TargetOptions {
     /// Of SRAM, a hard limit; 0: what the memory mode says, else 384 KiB.
     std::uint64_t sram_bytes = 0;
     std::vector<std::filesystem::path> files{};  ///< .ini, later ones add to earlier ones
+    /// What the NPU's family cannot have is refused; not where a program that exists is only reckoned with.
+    bool to_compile_for = true;
 };
 
 /// Names are looked up in the files first, then among the published ones. What a file does not say is what Vela takes:

@@ -83,6 +83,35 @@ TEST(VelaIni, AU55HasNoArenaBehindItsSecondPortAndNoClocksOfAU65) {
     EXPECT_TRUE(make_target({.npu = "ethos-u65-512", .memory_mode = "M", .files = {}}, own));
     EXPECT_FALSE(make_target({.npu = "ethos-u55-128", .system = "Ethos_U65_High_End", .files = {}}, none));
     EXPECT_FALSE(make_target({.npu = "ethos-u65-256", .system = "Ethos_U55_High_End_Embedded", .files = {}}, none));
+    // As a part of the name, and in any case.
+    for (const char* system : {"High_End", "ethos_u65_high_end", "mid_end", "Client_Server", "EMBEDDED"}) {
+        const auto refused = make_target({.npu = "ethos-u55-128", .system = system, .files = {}}, none);
+        ASSERT_FALSE(refused) << system;
+        EXPECT_THAT(refused.error().message, HasSubstr("the system 'Ethos_U65_")) << system;
+        EXPECT_TRUE(make_target({.npu = "ethos-u65-512", .system = system, .files = {}}, none)) << system;
+    }
+    for (const char* system : {"High_End_Embedded", "ethos_u55_deep_embedded"}) {
+        EXPECT_FALSE(make_target({.npu = "ethos-u65-256", .system = system, .files = {}}, none)) << system;
+        EXPECT_TRUE(make_target({.npu = "ethos-u55-64", .system = system, .files = {}}, none)) << system;
+    }
+    // A section of a file may be called as it likes.
+    EXPECT_TRUE(make_target({.npu = "ethos-u55-128", .system = "Ethos_U65_X", .files = {}},
+                            ini_of("[System_Config.Ethos_U65_X]\ncore_clock=1e9\n")));
+}
+
+// Programs of a U55 that say Dedicated_Sram exist: what they take is worth knowing.
+TEST(VelaIni, ToReckonWithAnyPartCanHaveAnyMachine) {
+    const Ini none = ini_of("");
+    for (const char* system : {"Ethos_U65_High_End", "Ethos_U55_High_End_Embedded"}) {
+        const auto found = make_target({.npu = "ethos-u55-128",
+                                        .system = system,
+                                        .memory_mode = "Dedicated_Sram",
+                                        .files = {},
+                                        .to_compile_for = false},
+                                       none);
+        ASSERT_TRUE(found) << found.error().describe();
+        EXPECT_EQ(found->config.profile, system);
+    }
 }
 
 TEST(VelaIni, AChildOverwritesItsParentsOverSeveralLevelsAndLaterFilesEarlierOnes) {

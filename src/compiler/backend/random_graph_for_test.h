@@ -8,7 +8,7 @@
 #include <string>
 
 #include "compiler/graph/graph.h"
-#include "compiler/graph/ops.h"
+#include "compiler/graph/cumulative_sum.h"
 
 namespace talpa::compiler::testing {
 

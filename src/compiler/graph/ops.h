@@ -30,10 +30,6 @@ inline constexpr std::uint8_t kAnyOperands = 255;
 
 [[nodiscard]] const OpFacts& op_facts(Op op);
 
-/// A cumulative sum of more numbers has no form on the NPU: they are rows or columns of a kernel (ethos-u65, section
-/// 4.3), and quantization leaves it in floats.
-inline constexpr std::int64_t kMostSummed = 64;
-
 /// The clamp of an operator that can carry one, or null.
 [[nodiscard]] Clamp* fused_clamp(Node& node);
 [[nodiscard]] const Clamp* fused_clamp(const Node& node);

@@ -1,49 +1,21 @@
 // Sums so far: a depthwise convolution with ones over as many rows as there are, with nothing in front of the first.
 // (ethos-u65, section 9.1)
-#include <fmt/format.h>
-
-#include "compiler/graph/ops.h"
+#include "compiler/graph/cumulative_sum.h"
 #include "compiler/lower/lowerer.h"
 
 namespace talpa::compiler {
-namespace {
-
-constexpr std::int64_t kMostImages = 512;  // each is an operation
-
-// Rows that are summed, what comes before and behind them.
-struct Extent {
-    std::int64_t before = 1, summed = 1, behind = 1;
-};
-
-Extent extent_of(const Value& in, const Node& node) {
-    const auto axis = static_cast<std::size_t>(node.as<ReduceAttr>().axes[0]);
-    Extent e;
-    for (std::size_t d = 0; d < in.shape.size(); ++d)
-        (d < axis ? e.before : d == axis ? e.summed : e.behind) *= in.shape[d];
-    return e;
-}
-
-}  // namespace
 
 std::optional<std::string> cumulative_sum_obstacle(const Graph& graph, const Node& node) {
     const Value &in = graph[node.inputs[0]], &out = graph[node.outputs[0]];
     if (dtype_size(in.stored_type()) != 1 || dtype_size(out.stored_type()) != 1) return "it sums 16-bit numbers";
-    const Extent e = extent_of(in, node);
-    if (e.summed > kMostSummed)
-        return fmt::format("it sums {} numbers, a convolution at most {}", e.summed, kMostSummed);
-    constexpr std::int64_t kMostInDimension = 65536;
-    if (e.behind == 1 && e.before <= kMostInDimension) return std::nullopt;
-    if (e.before > kMostImages || e.behind > kMostInDimension)
-        return fmt::format("it sums in {} images of {} channels, at most {} of {} are possible", e.before, e.behind,
-                           kMostImages, kMostInDimension);
-    return std::nullopt;
+    return sum_extent_obstacle(sum_extent(graph, node));
 }
 
 host::Result<void> lower_cumulative_sum(Lowerer& l, const Node& node) {
     const Graph& graph = l.graph();
     const Value &in = graph[node.inputs[0]], &out = graph[node.outputs[0]];
     const npu::ElementType type = element_type(in.stored_type()), ofm = element_type(out.stored_type());
-    const Extent e = extent_of(in, node);
+    const SumExtent e = sum_extent(graph, node);
     // Along the last dimension all sums are rows of one map, one channel deep.
     const bool along_rows = e.behind == 1;
     const Shape shape = along_rows ? Shape{1, e.before, e.summed, 1} : Shape{e.before, e.summed, 1, e.behind};

@@ -1,10 +1,10 @@
 #include "compiler/quantize/policy.h"
 
-#include "compiler/graph/ops.h"
+#include "compiler/graph/cumulative_sum.h"
 
 namespace talpa::compiler {
 
-ResultRule result_rule(const Graph& graph, const Node& node) {
+ResultRule result_rule(const Graph& graph, const Node& node, int bits) {
     switch (node.op) {
         case Op::MaxPool2d:
         case Op::AvgPool2d:
@@ -33,11 +33,9 @@ ResultRule result_rule(const Graph& graph, const Node& node) {
         case Op::GroupNorm:
         case Op::BatchNorm:
             return ResultRule::Float;
-        case Op::CumSum: {
+        case Op::CumSum:
             // One rounding of an exact sum, where the NPU can; sums on the CPU stay exact.
-            const auto axis = static_cast<std::size_t>(node.as<ReduceAttr>().axes[0]);
-            return graph[node.inputs[0]].shape[axis] <= kMostSummed ? ResultRule::Own : ResultRule::Float;
-        }
+            return bits == 8 && !sum_extent_obstacle(sum_extent(graph, node)) ? ResultRule::Own : ResultRule::Float;
         default:
             return ResultRule::Own;
     }

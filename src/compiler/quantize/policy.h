@@ -12,7 +12,8 @@ enum class ResultRule : std::uint8_t {
     Signed,  ///< -1 to 1: scale 1/128
     Float,   ///< stays float: computed on the CPU
 };
-[[nodiscard]] ResultRule result_rule(const Graph& graph, const Node& node);
+/// `bits`: of the widest operand or result, 8 or 16.
+[[nodiscard]] ResultRule result_rule(const Graph& graph, const Node& node, int bits);
 
 /// Operand `index` is a convolution's or linear layer's weights or bias.
 [[nodiscard]] bool is_weight(const Node& node, std::size_t index);

@@ -34,7 +34,7 @@ class Groups {
 Groups group_values(const Graph& graph) {
     Groups groups(graph.values.size());
     for (const auto& node : graph.nodes) {
-        if (result_rule(graph, node) != ResultRule::Same) continue;
+        if (result_rule(graph, node, 8) != ResultRule::Same) continue;  // of any number of bits
         const std::size_t operands = node.op == Op::Concat ? node.inputs.size() : 1;
         for (std::size_t i = 0; i < operands; ++i) groups.unite(node.inputs[i], node.outputs[0]);
     }
@@ -56,11 +56,23 @@ std::vector<DType> choose_types(const Graph& graph, Groups& groups, Activations 
     return types;
 }
 
-/// Values that get a quantization: computed by, or read by, something that works on integers.
-std::vector<char> find_quantized(const Graph& graph) {
-    std::vector<char> wanted(graph.values.size(), 0);
+/// By node, with the types chosen.
+std::vector<ResultRule> find_rules(const Graph& graph, Groups& groups, const std::vector<DType>& types) {
+    std::vector<ResultRule> rules;
     for (const auto& node : graph.nodes) {
-        if (result_rule(graph, node) == ResultRule::Float) continue;
+        bool wide = types[groups.find(node.outputs[0])] == DType::Int16;
+        for (const auto id : node.inputs) wide = wide || (id != kNoValue && types[groups.find(id)] == DType::Int16);
+        rules.push_back(result_rule(graph, node, wide ? 16 : 8));
+    }
+    return rules;
+}
+
+/// Values that get a quantization: computed by, or read by, something that works on integers.
+std::vector<char> find_quantized(const Graph& graph, const std::vector<ResultRule>& rules) {
+    std::vector<char> wanted(graph.values.size(), 0);
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+        if (rules[n] == ResultRule::Float) continue;
+        const auto& node = graph.nodes[n];
         for (std::size_t i = 0; i < node.inputs.size(); ++i)
             if (is_activation(graph, node, i)) wanted[node.inputs[i]] = 1;
         for (const auto id : node.outputs)
@@ -196,9 +208,10 @@ host::Result<Quantized> apply_calibration(const Graph& source, const Calibration
                                           const QuantizeOptions& options) {
     Quantized result{.graph = source, .observer = observer, .warnings = {}};
     auto& graph = result.graph;
-    const auto wanted = find_quantized(graph);
     auto groups = group_values(graph);
     const auto types = choose_types(graph, groups, options.activations);
+    const auto rules = find_rules(graph, groups, types);
+    const auto wanted = find_quantized(graph, rules);
 
     std::map<ValueId, Histogram> histograms;
     std::map<ValueId, Quantization> chosen;
@@ -216,11 +229,11 @@ host::Result<Quantized> apply_calibration(const Graph& source, const Calibration
             histogram.add(calibration.values[id]);
         }
     }
-    for (const auto& node : graph.nodes) {
-        const auto rule = result_rule(graph, node);
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+        const auto& node = graph.nodes[n];
         const auto group = groups.find(node.outputs[0]);
-        if (rule == ResultRule::Unit) chosen[group] = quantization_for({0, 255.0 / 256}, types[group]);
-        if (rule == ResultRule::Signed) chosen[group] = quantization_for({-1, 127.0 / 128}, types[group]);
+        if (rules[n] == ResultRule::Unit) chosen[group] = quantization_for({0, 255.0 / 256}, types[group]);
+        if (rules[n] == ResultRule::Signed) chosen[group] = quantization_for({-1, 127.0 / 128}, types[group]);
         if (node.op == Op::Pad && node.as<PadAttr>().mode == PadAttr::Mode::Constant) {
             const float value = static_cast<float>(node.as<PadAttr>().value);
             histograms[group].add(std::span(&value, 1));
@@ -235,8 +248,9 @@ host::Result<Quantized> apply_calibration(const Graph& source, const Calibration
     for (ValueId id = 0; id < source.values.size(); ++id)
         if (wanted[id] && !graph[id].is_constant()) graph[id].quantization = chosen.at(groups.find(id));
     WeightQuantizer quantize_weights(graph, calibration, options.bias_correction, result.warnings);
-    for (auto& node : graph.nodes) {
-        if (result_rule(graph, node) == ResultRule::Float) continue;
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+        if (rules[n] == ResultRule::Float) continue;
+        auto& node = graph.nodes[n];
         for (std::size_t i = 0; i < node.inputs.size(); ++i) {
             const auto id = node.inputs[i];
             if (!is_activation(graph, node, i) || !graph[id].is_constant() || graph[id].quantization) continue;

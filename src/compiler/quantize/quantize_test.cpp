@@ -454,18 +454,40 @@ TEST(Quantize, LeavesFloatOperatorsAndIndicesAlone) {
 }
 
 // A sum that the NPU has a form of gets numbers of its own; a longer one is left to the CPU, in floats.
+// Those which it has no form for stay exact: of more numbers, of 16 bits, of many images.
 TEST(Quantize, CumulativeSumsAreQuantizedUpToWhatTheNpuCanDo) {
-    for (const std::int64_t length : {64, 65}) {
+    struct Case {
+        Shape shape;
+        int axis;
+        Activations activations;
+        bool quantized;
+    };
+    const Case cases[] = {
+        {{1, 64}, 1, Activations::Int8, true},       {{1, 65}, 1, Activations::Int8, false},
+        {{1, 64}, 1, Activations::Int16, false},     {{512, 64, 2}, 1, Activations::Int8, true},
+        {{513, 64, 2}, 1, Activations::Int8, false}, {{513, 2, 64}, 2, Activations::Int8, true},
+        {{1, 64}, 1, Activations::Mixed, false},
+    };
+    for (const Case& c : cases) {
         Graph g;
-        g.inputs = {g.add_value({.name = "x", .shape = {1, length}})};
-        g.outputs = {g.add_node(Op::CumSum, g.inputs, ReduceAttr{{1}, true}, {.name = "sum", .shape = {1, length}})};
-        const std::vector<Sample> samples{{std::vector<float>(static_cast<std::size_t>(length), 0.5f)}};
-        const auto q = quantize(g, samples, {});
+        ValueId x = g.add_value({.name = "x", .shape = c.shape});
+        g.inputs = {x};
+        // Of 16 bits, where that pays.
+        if (c.activations == Activations::Mixed)
+            x = g.add_node(Op::Maximum, {x, x}, BinaryAttr{}, {.name = "same", .shape = c.shape});
+        const ValueId sum = g.add_node(Op::CumSum, {x}, ReduceAttr{{c.axis}, true}, {.name = "sum", .shape = c.shape});
+        g.outputs = {sum};
+        if (c.activations == Activations::Mixed)
+            g.outputs = {sum, g.add_node(Op::Add, {x, x}, BinaryAttr{}, {.name = "twice", .shape = c.shape})};
+        const std::vector<Sample> samples{{std::vector<float>(static_cast<std::size_t>(element_count(c.shape)), 0.5f)}};
+        QuantizeOptions options;
+        options.activations = c.activations;
+        const auto q = quantize(g, samples, options);
         ASSERT_TRUE(q);
-        const auto sum = std::ranges::find(q->graph.nodes, Op::CumSum, &Node::op);
-        ASSERT_NE(sum, q->graph.nodes.end());
-        const auto& scale = q->graph[sum->outputs[0]].quantization;
-        ASSERT_EQ(scale.has_value(), length == 64) << length;
+        const auto at = std::ranges::find(q->graph.nodes, Op::CumSum, &Node::op);
+        ASSERT_NE(at, q->graph.nodes.end());
+        const auto& scale = q->graph[at->outputs[0]].quantization;
+        ASSERT_EQ(scale.has_value(), c.quantized) << c.shape[0] << " x " << c.shape[1];
         if (scale) {
             EXPECT_NEAR(scale->scales[0], 32.0 / 255, 0.01) << "it ends at 32";
         }

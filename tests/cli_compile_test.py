@@ -47,6 +47,20 @@ def main():
                        f"its outputs are those of the reference evaluator within a step: {got} {wanted}")
 
         # A float model, calibrated with its own input; deterministic.
+        # y = relu(x), x of N x 4 x 8 x 8: what is decided for the model is said, in the document too.
+        field = lambda number, body: bytes([number << 3 | 2, len(body)]) + body
+        port = lambda number, name, dims: field(number, field(1, name) + field(2, field(1, b"\x08\x01" + field(2, b"".join(field(1, d) for d in dims)))))
+        fixed = [b"\x08\x04", b"\x08\x08", b"\x08\x08"]
+        free = folder / "free.onnx"
+        for first, status in ((field(2, b"N"), 0), (b"\x08\x02", 1)):
+            free.write_bytes(b"\x08\x08" + field(7, field(1, field(1, b"x") + field(2, b"y") + field(4, b"Relu")) + port(11, b"x", [field(2, b"N")] + fixed) +
+                                                 port(12, b"y", [first] + fixed)) + field(8, b"\x10\x11"))
+            for flags in ([], ["--json"]):
+                made = talpa("compile", free, "-o", folder / "free.pte", *flags)
+                check.equal(made.status, status, f"a free batch: {made.out}{made.err}")
+                said = "dimension 0 of input 'x' is free" if status == 0 else "result 'y' has shape [1, 4, 8, 8], the file declares [2, 4, 8, 8]"
+                check.that(said in (made.out if flags else made.err), f"{said}: {made.out}{made.err}")
+
         data = (IMPORT / "float_net.in0.bin").read_bytes()
         (folder / "calibration").mkdir()
         (folder / "calibration" / "a.bin").write_bytes(data)

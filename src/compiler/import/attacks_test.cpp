@@ -291,8 +291,11 @@ std::string port(int number, const std::string& name) {
                                                                 field(2, field(1, std::string("\x08\x01", 2)) +
                                                                              field(1, std::string("\x08\x04", 2))))));
 }
+std::string onnx_model(const std::string& graph) {
+    return std::string("\x08\x08", 2) + field(7, graph) + field(8, std::string("\x10\x11", 2));
+}
 std::string onnx_of(const std::string& graph) {
-    const std::string model = std::string("\x08\x08", 2) + field(7, graph) + field(8, std::string("\x10\x11", 2));
+    const std::string model = onnx_model(graph);
     return complaint({reinterpret_cast<const std::uint8_t*>(model.data()), model.size()});
 }
 
@@ -337,15 +340,19 @@ std::string with(const std::string& op, const std::string& ins, const std::strin
     for (const char in : ins) body += field(1, std::string(1, in));
     return field(1, body + field(2, out) + field(4, op) + attributes);
 }
-std::string float_port(const std::string& name, const std::vector<std::int64_t>& shape) {
+/// Sizes below 0 are a name instead. `number`: 11 an input, 12 a result.
+std::string float_port(const std::string& name, const std::vector<std::int64_t>& shape, int number = 11) {
     std::string dims;
-    for (const auto d : shape) dims += field(1, "\x08" + varint(d));
-    return field(11, field(1, name) + field(2, field(1, std::string("\x08\x01", 2) + field(2, dims))));
+    for (const auto d : shape) dims += field(1, d < 0 ? field(2, "N") : "\x08" + varint(d));
+    return field(number, field(1, name) + field(2, field(1, std::string("\x08\x01", 2) + field(2, dims))));
+}
+std::string shapeless(const std::string& name) {
+    return field(12, field(1, name) + field(2, field(1, std::string("\x08\x01", 2))));
 }
 
 TEST(Attacks, OnnxNumbersNearTheLargest) {
     const auto image = float_port("x", {1, 2, 4, 4});
-    const auto says = [&](const std::string& nodes) { return onnx_of(nodes + image + port(12, "y")); };
+    const auto says = [&](const std::string& nodes) { return onnx_of(nodes + image + shapeless("y")); };
     const auto pool = [&](const std::string& more) {
         return says(with("MaxPool", "x", "y", numbers("kernel_shape", {2, 2}) + more));
     };
@@ -368,13 +375,44 @@ TEST(Attacks, OnnxNumbersNearTheLargest) {
     EXPECT_EQ(range(32, 33, 1), "imported");
     // Pictures without pixels.
     const auto empty = [&](const std::string& op, const std::string& attributes) {
-        return onnx_of(with(op, "x", "y", attributes) + float_port("x", {1, 2, 0, 4}) + port(12, "y"));
+        return onnx_of(with(op, "x", "y", attributes) + float_port("x", {1, 2, 0, 4}) + shapeless("y"));
     };
     EXPECT_THAT(empty("MaxPool", numbers("kernel_shape", {1, 1})), HasSubstr("no elements"));
     EXPECT_THAT(empty("GlobalAveragePool", ""), HasSubstr("no elements"));
     EXPECT_THAT(empty("Softmax", ""), HasSubstr("no elements"));
     EXPECT_THAT(empty("Relu", ""), HasSubstr("no elements"));
     EXPECT_THAT(empty("Flatten", ""), HasSubstr("no elements"));
+}
+
+// What the file declares and what follows from it are the same, or one is named.
+TEST(Attacks, OnnxShapesThatAreDeclared) {
+    const auto declares = [&](const std::string& result) {
+        return onnx_of(node("Relu", "x", "y") + float_port("x", {1, 3, 8, 8}) + result);
+    };
+    EXPECT_EQ(declares(float_port("y", {1, 3, 8, 8}, 12)), "imported");
+    EXPECT_EQ(declares(float_port("y", {-1, 3, -1, 0}, 12)), "imported");
+    EXPECT_EQ(declares(shapeless("y")), "imported");
+    EXPECT_THAT(declares(float_port("y", {1, 7, 8, 8}, 12)),
+                HasSubstr("result 'y' has shape [1, 3, 8, 8], the file declares [1, 7, 8, 8]"));
+    EXPECT_THAT(declares(float_port("y", {-1, 3, 8, 9}, 12)), HasSubstr("the file declares [-1, 3, 8, 9]"));
+    EXPECT_THAT(declares(float_port("y", {1, 192}, 12)), HasSubstr("the file declares [1, 192]"));
+}
+
+TEST(Attacks, OnnxFreeBatchIsSaid) {
+    std::vector<std::string> warnings;
+    Options options;
+    options.warnings = &warnings;
+    const auto imported = [&](const std::string& ports) {
+        const std::string model = onnx_model(node("Relu", "x", "y") + ports);
+        return import_bytes({reinterpret_cast<const std::uint8_t*>(model.data()), model.size()}, {}, options);
+    };
+    ASSERT_TRUE(imported(float_port("x", {1, 3, 8, 8}) + float_port("y", {1, 3, 8, 8}, 12)));
+    EXPECT_THAT(warnings, ::testing::IsEmpty());
+    const auto graph = imported(float_port("x", {-1, 3, 8, 8}) + float_port("y", {-1, 3, 8, 8}, 12));
+    ASSERT_TRUE(graph) << graph.error().describe();
+    EXPECT_EQ((*graph)[graph->inputs[0]].shape[0], 1);
+    EXPECT_THAT(warnings, ::testing::ElementsAre("dimension 0 of input 'x' is free: the network is compiled for 1"));
+    EXPECT_FALSE(imported(float_port("x", {1, -1, 8, 8}) + shapeless("y")));
 }
 
 TEST(Attacks, TfLite) {
@@ -392,6 +430,36 @@ TEST(Attacks, TfLite) {
     EXPECT_THAT(file(16, 100, 4), HasSubstr("leads outside the file"));
     EXPECT_THAT(file(16, -4, 5), HasSubstr("has a vtable of 5"));
     EXPECT_THAT(file(16, -4, 4), HasSubstr("version 0 of the format"));
+    // A result of five numbers that is said to have six.
+    auto six = golden("small.tflite");
+    six[1008 + 8] = 6;
+    EXPECT_THAT(complaint(six), HasSubstr("its result 'y' should have shape [1, 5], the file says [1, 6]"));
+}
+
+// The input's table gets a signature: its new list of fields and what that adds lie behind the file.
+TEST(Attacks, TfLiteFreeBatchIsSaid) {
+    const auto signed_as = [](std::int32_t batch) {
+        constexpr std::size_t kTable = 1960;
+        auto bytes = golden("small.tflite");
+        const std::size_t fields = bytes.size();
+        const auto added = static_cast<std::uint16_t>(fields + 20 - kTable);
+        const auto append = [&](auto n) {
+            bytes.resize(bytes.size() + sizeof n);
+            store_le(bytes.data() + bytes.size() - sizeof n, n);
+        };
+        for (const int n : {20, added + 4, 16, 15, 0, 8, 4, 0, 0, int{added}}) append(static_cast<std::uint16_t>(n));
+        for (const std::int32_t n : {4, 4, batch, 6, 6, 3}) append(n);
+        store_le(bytes.data() + kTable, static_cast<std::int32_t>(kTable) - static_cast<std::int32_t>(fields));
+        std::vector<std::string> warnings;
+        Options options;
+        options.warnings = &warnings;
+        const auto graph = import_bytes(bytes, {}, options);
+        EXPECT_TRUE(graph) << graph.error().describe();
+        return warnings;
+    };
+    EXPECT_THAT(signed_as(1), ::testing::IsEmpty());
+    EXPECT_THAT(signed_as(-1),
+                ::testing::ElementsAre("dimension 0 of input 'x' is free: the network is compiled for 1"));
 }
 
 }  // namespace

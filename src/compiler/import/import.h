@@ -20,7 +20,7 @@ struct Options {
     std::string architecture{};                ///< built-in network that a file of weights belongs to: "mobilenet_v2"
     std::int64_t picture_size = 0;             ///< of a built-in network's input; 0: the usual one
     std::vector<Problem>* problems = nullptr;  ///< takes the list of unsupported operators, for reports
-    std::vector<std::string>* warnings = nullptr;
+    std::vector<std::string>* warnings = nullptr;  ///< takes what was decided for the model
     /// Called after each stage ("import", "layout", …) with the graph as it is.
     std::function<void(const char* stage, const Graph& graph)> after_stage{};
 };

@@ -327,6 +327,7 @@ Result<Port> read_port(talpa::Bytes message) {
                     TRY_ASSIGN(port.data_type, part.signed_integer());
                 }
                 if (part.number != 2) continue;
+                port.has_shape = true;
                 TRY_ASSIGN(const auto shape, part.message());
                 TRY_ASSIGN(const auto dims, read_fields(shape));
                 for (const Field& dim : dims) {

@@ -41,8 +41,8 @@ struct NodeData {
 struct Port {
     std::string name;
     std::int64_t data_type = 0;
-    std::vector<std::optional<std::int64_t>> shape;
-    bool has_type = false;
+    std::vector<std::optional<std::int64_t>> shape;  ///< nothing: a free dimension
+    bool has_type = false, has_shape = false;
 };
 
 struct Model {

@@ -88,7 +88,10 @@ Result<void> Walk::bind_ports() {
         Value value{.name = port.name};
         for (std::size_t d = 0; d < port.shape.size(); ++d) {
             auto size = port.shape[d];
-            if (!size && d == 0) size = 1;  // a free batch is 1 on this device
+            if (!size && d == 0) {
+                size = 1;
+                warn_of_free_batch(port.name, options_.warnings);
+            }
             if (!size)
                 return std::unexpected(Error(ErrorCode::NotSupported,
                                              fmt::format("dimension {} of input '{}' is not fixed", d, port.name),
@@ -210,11 +213,28 @@ Result<void> Walk::import_node(const NodeData& node, std::size_t index) {
     return {};
 }
 
+/// Does the shape that was declared say the same? Dimensions that it leaves open, older exporters by 0 or -1, are as
+/// they come.
+Result<void> compare_declared(const Port& port, const Shape& shape) {
+    if (!port.has_shape) return {};
+    bool same = port.shape.size() == shape.size();
+    for (std::size_t d = 0; same && d < shape.size(); ++d)
+        same = port.shape[d].value_or(0) <= 0 || *port.shape[d] == shape[d];
+    if (same || (port.shape.empty() && element_count(shape) == 1)) return {};
+    Shape declared;
+    for (const auto size : port.shape) declared.push_back(size.value_or(0) <= 0 ? -1 : *size);
+    return std::unexpected(Error(ErrorCode::InvalidProgram,
+                                 fmt::format("result '{}' has shape {}, the file declares {}", port.name,
+                                             shape_text(shape), shape_text(declared)),
+                                 "Export the model again, or correct what it declares."));
+}
+
 Result<void> Walk::bind_outputs() {
     for (const Port& port : model_.outputs) {
         const auto found = names_.find(port.name);
         if (found == names_.end()) return failure(ErrorCode::InvalidProgram, "result '{}' is never made", port.name);
         ValueId id = found->second.id;
+        TRY(compare_declared(port, graph_[id].shape));
         builder_.at({.node = "output"});
         if (!found->second.integers) {
             TRY_ASSIGN(id, builder_.requantize(id, std::nullopt, "output." + port.name));

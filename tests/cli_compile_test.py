@@ -47,6 +47,16 @@ def main():
                        f"its outputs are those of the reference evaluator within a step: {got} {wanted}")
 
         # A float model, calibrated with its own input; deterministic.
+        # SRAM is what lies there by the memory mode: the same in the text, the document and Vela's columns.
+        for mode, said in (("dedicated-sram", ", arena "), ("shared-sram", " with the arena"), ("sram-only", " with arena and constants")):
+            flags = ["compile", IMPORT / "qdq_net.onnx", "-o", folder / "mode.pte", "--memory-mode", mode, "--csv", folder / "mode.csv"]
+            text, document = talpa(*flags), json.loads(talpa(*flags, "--json").out)["delegates"][0]
+            names, values = (folder / "mode.csv").read_text().splitlines()
+            used = float(dict(zip(names.split(","), values.split(",")))["sram_memory_used"])
+            check.that(used > 0 and used * 1024 == document["sram_bytes"], f"{mode}: {used} KiB, {document}")
+            check.that(f"SRAM {used:.1f} KiB{said}" in text.out, f"{mode}: {text.out}")
+            check.equal(document["arena_in_sram"], mode != "dedicated-sram", mode)
+
         # y = relu(x), x of N x 4 x 8 x 8: what is decided for the model is said, in the document too.
         field = lambda number, body: bytes([number << 3 | 2, len(body)]) + body
         port = lambda number, name, dims: field(number, field(1, name) + field(2, field(1, b"\x08\x01" + field(2, b"".join(field(1, d) for d in dims)))))

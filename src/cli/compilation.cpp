@@ -292,6 +292,8 @@ Result<compiler::Compiled> Compilation::compile() {
     result_.memory_mode = o_.memory_mode.empty() ? compiler::vela::usual_mode(o_.target) : o_.memory_mode;
     result_.sram_bytes = target_.sram_bytes;
     result_.clock_hz = target_.config.clock_hz;
+    result_.arena_in_sram = target_.mode != compiler::MemoryMode::DedicatedSram;
+    result_.constants_in_sram = target_.mode == compiler::MemoryMode::SramOnly;
     return compiled;
 }
 

@@ -16,6 +16,11 @@ std::string size_text(std::uint64_t bytes) {
     return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
 }
 
+// All that lies there: buffers, and by the memory mode the arena and the constants.
+std::uint64_t sram_of(const CompileResult& r, const compiler::DelegateReport& d) {
+    return d.fast_bytes + (r.arena_in_sram ? d.arena_bytes : 0) + (r.constants_in_sram ? d.constant_bytes : 0);
+}
+
 }  // namespace
 
 std::string compile_text(const CompileResult& r, bool colours) {
@@ -37,9 +42,11 @@ std::string compile_text(const CompileResult& r, bool colours) {
             fmt::format("{} cycles by the model ({:.2f} ms at {:.0f} MHz), {} NPU operations\n", bold(grouped(cycles)),
                         static_cast<double>(cycles) / r.clock_hz * 1e3, r.clock_hz / 1e6, grouped(operations));
     for (const auto& d : r.delegates)
-        out += fmt::format("  weights {} (from {}), commands {}, SRAM {}, arena {}\n", size_text(d.weight_bytes),
-                           size_text(d.plain_weight_bytes), size_text(d.command_bytes), size_text(d.fast_bytes),
-                           size_text(d.arena_bytes));
+        out += fmt::format("  weights {} (from {}), commands {}, SRAM {}{}\n", size_text(d.weight_bytes),
+                           size_text(d.plain_weight_bytes), size_text(d.command_bytes), size_text(sram_of(r, d)),
+                           r.constants_in_sram ? " with arena and constants"
+                           : r.arena_in_sram   ? " with the arena"
+                                               : ", arena " + size_text(d.arena_bytes));
     if (r.agreement)
         out += fmt::format("evaluated: same class as the float model in {} of {}, median signal to noise {:.1f} dB\n",
                            r.agreement->same_top1, r.agreement->samples, r.agreement->median_snr_db);
@@ -77,8 +84,9 @@ std::string compile_json(const CompileResult& r) {
                                   {"constant_bytes", d.constant_bytes},
                                   {"weight_bytes", d.weight_bytes},
                                   {"plain_weight_bytes", d.plain_weight_bytes},
-                                  {"sram_bytes", d.fast_bytes},
+                                  {"sram_bytes", sram_of(r, d)},
                                   {"arena_bytes", d.arena_bytes},
+                                  {"arena_in_sram", r.arena_in_sram},
                                   {"peak", d.peak_step}});
     if (r.agreement)
         j["evaluation"] = {{"samples", r.agreement->samples},

@@ -30,6 +30,7 @@ struct CompileResult {
     };
     std::vector<Cpu> on_cpu;
     std::vector<compiler::DelegateReport> delegates;
+    bool arena_in_sram = false, constants_in_sram = false;
     double seconds = 0;
 };
 

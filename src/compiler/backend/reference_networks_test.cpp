@@ -152,7 +152,8 @@ TEST(ReferenceNetworks, EveryOperatorNetworkGivesTheRecordedBytes) {
                                 : name == "shared_sram" ? MemoryMode::SharedSram
                                                         : MemoryMode::DedicatedSram;
         const bool usual = mode == MemoryMode::DedicatedSram;
-        const Target target = make_target("ethos-u65-256", usual ? "High_End" : "Embedded", mode, kUnlimited).value();
+        const Target target =
+            make_target("ethos-u65-256", usual ? "Ethos_U65_High_End" : "Ethos_U65_Embedded", mode, kUnlimited).value();
         const Outcome o =
             run_network(folder, name, name == "int8_io_conv" ? IoType::Quantized : IoType::AsModel, 0, {}, target);
         show(name, o, vela_cycles(folder, name));

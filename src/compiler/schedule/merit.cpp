@@ -28,4 +28,8 @@ bool better(const Merit& a, const Merit& b, const Target& target) {
     return a.fast_bytes < b.fast_bytes && !more && a.cycles <= b.cycles + b.cycles / kNegligible;
 }
 
+bool too_slow(std::uint64_t cycles, std::uint64_t fastest) {
+    return cycles / 2 > fastest || cycles > 2 * fastest;
+}
+
 }  // namespace talpa::compiler

@@ -20,4 +20,7 @@ constexpr std::uint64_t kOfAJob = 400'000;
 /// used; where there is none, 7 % for half of it. Optimized for size: memory first.
 [[nodiscard]] bool better(const Merit& a, const Merit& b, const Target& target);
 
+/// Optimized for size: memory is never worth more than twice the time of the fastest plan.
+[[nodiscard]] bool too_slow(std::uint64_t cycles, std::uint64_t fastest);
+
 }  // namespace talpa::compiler

@@ -37,29 +37,25 @@ double bounded(double v, const Clamp& by) {
 }  // namespace
 
 void fuse_clamps(Graph& g) {
-    for (bool again = true; again;) {
-        again = false;
-        Uses uses = find_uses(g);
-        for (Node& node : g.nodes) {
-            if (node.op != Op::ClampOp) continue;
-            const auto in = node.inputs[0], out = node.outputs[0];
-            Node* before = only_producer(g, uses, in);
-            if (before == nullptr) continue;
-            const Clamp& second = node.as<UnaryAttr>().clamp;
-            // Rounding is monotone: clamping before or after the same quantization gives the same integers.
-            if (g[in].quantization && g[in].quantization != g[out].quantization) continue;
-            if (!g[in].quantization && g[out].quantization) continue;
-            Clamp* first = before->op == Op::ClampOp ? &before->as<UnaryAttr>().clamp : fused_clamp(*before);
-            if (first == nullptr || std::isnan(second.min) || std::isnan(second.max)) continue;
-            *first = {bounded(first->min, second), bounded(first->max, second)};
-            g[in].name.swap(g[out].name);  // the joined result goes by the operator's name
-            before->outputs = {out};
-            node = {Op::Requantize, {}, {}, NoAttr{}, {}};  // swept up below
-            again = true;
-            break;
-        }
-        std::erase_if(g.nodes, [](const Node& n) { return n.outputs.empty(); });
+    Uses uses = find_uses(g);
+    for (Node& node : g.nodes) {
+        if (node.op != Op::ClampOp) continue;
+        const auto in = node.inputs[0], out = node.outputs[0];
+        Node* before = only_producer(g, uses, in);
+        if (before == nullptr) continue;
+        const Clamp& second = node.as<UnaryAttr>().clamp;
+        // Rounding is monotone: clamping before or after the same quantization gives the same integers.
+        if (g[in].quantization && g[in].quantization != g[out].quantization) continue;
+        if (!g[in].quantization && g[out].quantization) continue;
+        Clamp* first = before->op == Op::ClampOp ? &before->as<UnaryAttr>().clamp : fused_clamp(*before);
+        if (first == nullptr || std::isnan(second.min) || std::isnan(second.max)) continue;
+        *first = {bounded(first->min, second), bounded(first->max, second)};
+        g[in].name.swap(g[out].name);  // the joined result goes by the operator's name
+        before->outputs = {out};
+        uses.producer[out] = uses.producer[in];
+        node.outputs.clear();
     }
+    std::erase_if(g.nodes, [](const Node& n) { return n.outputs.empty(); });
 }
 
 void fuse_quantizations(Graph& g) {

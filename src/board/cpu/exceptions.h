@@ -1,6 +1,7 @@
 // What happens between instructions: priorities, exception entry and return, faults and their escalation, lazy FP
 // state, the special registers that govern them (manual B3). The core always is in the Secure state
-// (docs/board-cpu.md).
+// (docs/board-cpu.md). In exceptions.cpp is when and why, in exception_frames.cpp what lies on the stack, in
+// special_registers.cpp what MRS and MSR see.
 #pragma once
 
 #include <optional>
@@ -66,6 +67,9 @@ class Exceptions {
     void prepare_lazy(u32 address);
     [[nodiscard]] bool could_take(unsigned exception, int priority) const;
     void stacking_failed(Fault fault, bool unstacking);
+    void unstacking_failed(Fault fault, u32 exc_return);
+    [[nodiscard]] std::optional<Fault> pop_fp(u32 address, bool privileged);
+    [[nodiscard]] std::optional<Fault> save_lazy();
     void invalid_return(u32 lr);
     void lockup();
 

@@ -13,7 +13,7 @@
 #include "compiler/graph/constant.h"
 #include "compiler/import/import.h"
 #include "compiler/import/json_tree.h"
-#include "compiler/import/pickle/machine.h"
+#include "compiler/import/pickle/document.h"
 #include "compiler/import/weights_file/weights.h"
 #include "compiler/import/zip.h"
 #include "compiler/import/zip_for_test.h"

@@ -7,7 +7,7 @@
 #include <functional>
 #include <unordered_map>
 
-#include "compiler/import/pickle/machine.h"
+#include "compiler/import/pickle/document.h"
 #include "compiler/import/weights_file/weights.h"
 
 namespace talpa::compiler::import {

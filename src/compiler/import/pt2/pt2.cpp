@@ -10,7 +10,8 @@
 #include "compiler/graph/infer.h"
 #include "compiler/import/pt2/archive.h"
 #include "compiler/import/pt2/call.h"
-#include "compiler/import/refusal.h"
+#include "compiler/import/pt2/node_source.h"
+#include "compiler/import/pt2/operator_table.h"
 
 namespace talpa::compiler::import::pt2 {
 namespace {
@@ -20,87 +21,6 @@ using host::failure;
 using host::Result;
 
 constexpr std::size_t kMostNodes = 100'000;
-constexpr std::string_view kPrefix = "torch.ops.";
-
-using Table = std::unordered_map<std::string_view, const Operator*>;
-
-const Table& table() {
-    static const Table all = [] {
-        Table t;
-        for (const auto part :
-             {matrix_operators(), pool_operators(), elementwise_operators(), shape_operators(), slice_operators(),
-              resize_operators(), norm_operators(), quantize_operators(), constant_operators()})
-            for (const Operator& op : part) t.emplace(op.target, &op);
-        return t;
-    }();
-    return all;
-}
-
-constexpr Refusal kNoSignalProcessing{"signal processing is not supported",
-                                      "Move feature extraction out of the model."};
-constexpr Refusal kDependsOnData{"a result that depends on data",
-                                 "Only networks without data-dependent control flow can be compiled."};
-constexpr RefusedOperators kRefused[] = {
-    {"aten.lstm", kNoRecurrentLayers},
-    {"aten.gru", kNoRecurrentLayers},
-    {"aten.rnn", kNoRecurrentLayers},
-    {"aten.stft", kNoSignalProcessing},
-    {"aten.hann_window", kNoSignalProcessing},
-    {"aten.sym_size", {"a size that depends on the input", "Sizes must be fixed: export without dynamic_shapes."}},
-    {"aten.item", kDependsOnData},
-    {"aten.nonzero", kDependsOnData},
-    {"aten.conv3d", {"convolutions over three dimensions are not supported", ""}},
-    {"aten.embedding", {"table look-ups are not supported", "Move embeddings out of the model."}},
-    {"torchvision.nms",
-     {"non-maximum suppression is not supported", "Export backbone and heads only; select boxes on the host."}},
-    {"torchvision.roi_align", {"region pooling is not supported", "Export backbone and heads only."}},
-    {"higher_order.", kNoControlFlow},
-    {"quantized_decomposed.choose_qparams", kNoDynamicQuantization},
-    {"quantized_decomposed.",
-     {"this form of quantization is not supported", "Quantize per tensor, weights per channel."}},
-};
-
-/// Operators that only check something.
-constexpr std::string_view kChecks[] = {"aten._assert_tensor_metadata.default", "aten._assert_scalar.default",
-                                        "aten.sym_constrain_range.default",
-                                        "aten.sym_constrain_range_for_size.default"};
-
-/// The last "File …, line N" of a traceback that is not PyTorch's own, else the very last: "model.py:12".
-std::string source_line(std::string_view trace) {
-    std::string best, last;
-    for (std::size_t at = 0; (at = trace.find("File \"", at)) != trace.npos;) {
-        at += 6;
-        const auto quote = trace.find('"', at);
-        if (quote == trace.npos) break;
-        const auto path = trace.substr(at, quote - at);
-        constexpr std::string_view kLine = ", line ";
-        if (trace.substr(quote + 1).starts_with(kLine)) {
-            const auto digits = trace.substr(quote + 1 + kLine.size());
-            const auto end = std::min(digits.find_first_not_of("0123456789"), digits.size());
-            last = fmt::format("{}:{}", path.substr(path.rfind('/') + 1), digits.substr(0, end));
-            if (path.find("/torch/nn/") == path.npos) best = last;
-        }
-        at = quote;
-    }
-    return best.empty() ? last : best;
-}
-
-/// The dotted path of the innermost module: levels "key,path,type" joined by ';', types may hold commas.
-std::string module_path(std::string_view stack) {
-    const auto level = stack.substr(stack.rfind(';') == stack.npos ? 0 : stack.rfind(';') + 1);
-    const auto first = level.find(',');
-    if (first == level.npos) return {};
-    return std::string(level.substr(first + 1, level.find(',', first + 1) - first - 1));
-}
-
-Source read_source(Json node, std::string_view target) {
-    Source source{.target = std::string(target)};
-    if (const Json name = node.find("name")) source.node = name.text().value_or("");
-    const Json metadata = node.find("metadata");
-    if (const Json trace = metadata.find("stack_trace")) source.line = source_line(trace.text().value_or(""));
-    if (const Json stack = metadata.find("nn_module_stack")) source.module = module_path(stack.text().value_or(""));
-    return source;
-}
 
 /// Names that show the same memory: an in-place operator changes them all.
 class Sharing {
@@ -390,23 +310,10 @@ Result<void> Program::finish(Call& call, const Operator& op, bool in_place, std:
 
 Result<void> Program::run(Json node, std::size_t index, const Source& source, std::string_view target) {
     builder_.at(source);
-    auto found = table().find(target);
-    bool in_place = false;
-    std::string plain;
-    if (found == table().end()) {
-        // aten.relu_.default is aten.relu.default in place.
-        if (const auto dot = target.rfind('.'); dot != target.npos && dot > 0 && target[dot - 1] == '_') {
-            plain = fmt::format("{}{}", target.substr(0, dot - 1), target.substr(dot));
-            found = table().find(plain);
-            in_place = true;
-        }
-    }
-    if (found == table().end()) {
-        return std::unexpected(refused(kRefused, target));
-    }
+    TRY_ASSIGN(const FoundOperator found, find_operator(target));
     TRY_ASSIGN(Call call, Call::read(node, builder_, *this));
-    TRY(found->second->import(call, found->second->op));
-    return finish(call, *found->second, in_place, index);
+    TRY(found.row->import(call, found.row->op));
+    return finish(call, *found.row, found.in_place, index);
 }
 
 /// After a failure: values of the shapes that the file states, so that the rest can be looked at too.
@@ -424,8 +331,8 @@ void Program::stand_in(Json node) {
 
 Result<void> Program::import_node(Json node, std::size_t index) {
     TRY_ASSIGN(const auto full, member_text(node, "target"));
-    const auto target = full.starts_with(kPrefix) ? full.substr(kPrefix.size()) : full;
-    if (std::ranges::find(kChecks, target) != std::end(kChecks)) return {};
+    const auto target = short_target(full);
+    if (only_checks(target)) return {};
     const Source source = read_source(node, target);
     auto done = run(node, index, source, target);
     if (done) return {};
@@ -497,13 +404,6 @@ Result<Graph> Program::read() {
 Result<Graph> read(talpa::Bytes file, const Options& options) {
     TRY_ASSIGN(const Archive archive, Archive::open(file, options.program));
     return Program(archive, options).read();
-}
-
-std::vector<std::string> known_operators() {
-    std::vector<std::string> names;
-    for (const auto& [target, op] : table()) names.emplace_back(target);
-    std::ranges::sort(names);
-    return names;
 }
 
 }  // namespace talpa::compiler::import::pt2

@@ -45,7 +45,6 @@ class Doctor {
                 health_ = health;
                 return true;
             }
-            const std::string& value = health.connectivity.value;
             say(health.connectivity, "target");
             bool tried = false;
             const auto& fix = health.connectivity.fix;
@@ -54,13 +53,13 @@ class Doctor {
                 done_.push_back("brought the board up");
                 tried = true;
             }
-            if (!tried && value == "ssh host key is unknown" && agreed("Trust this host key?")) {
+            if (!tried && health.ssh_fault == SshFault::HostKeyUnknown && agreed("Trust this host key?")) {
                 HealthOptions trusting = options;
                 trusting.accept_new_host_keys = true;
                 (void)look_at_target(destination_, trusting);
                 done_.push_back("trusted the host key");
                 tried = true;
-            } else if (!tried && value == "ssh host key has changed" &&
+            } else if (!tried && health.ssh_fault == SshFault::HostKeyChanged &&
                        agreed("Remove the old host key? Only if you know why it changed")) {
                 TRY_ASSIGN(
                     const Outcome ran,
@@ -68,7 +67,8 @@ class Doctor {
                 tried = ran.status == 0;
                 if (tried) done_.push_back("removed the old host key");
             } else if (!tried &&
-                       (value == "ssh authentication failed" || value == "ssh too many authentication failures") &&
+                       (health.ssh_fault == SshFault::AuthenticationFailed ||
+                        health.ssh_fault == SshFault::TooManyAuthenticationFailures) &&
                        agreed("Set up an SSH key?")) {
                 TRY(setup_keys(destination_, {}));
                 done_.push_back("set up an SSH key");

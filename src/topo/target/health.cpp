@@ -135,13 +135,17 @@ bool has_engine(const ProbeAnswers& answers) {
     return answer_of(answers, "docker").ok() || answer_of(answers, "podman").ok();
 }
 
-Check connectivity_check(const host::Error& error, const Destination& destination) {
-    Check check{"Connectivity", Status::Error, {}, {}};
+SshFault fault_of(const host::Error& error) {
+    if (error.code == ErrorCode::Timeout) return SshFault::TimedOut;
     const std::size_t quoted = error.message.find(" | stderr: ");
-    const SshFault fault =
-        error.code == ErrorCode::Timeout
-            ? SshFault::TimedOut
-            : classify_ssh(quoted == std::string::npos ? error.message : error.message.substr(quoted));
+    return classify_ssh(quoted == std::string::npos ? error.message : error.message.substr(quoted));
+}
+
+void no_connection(const host::Error& error, TargetHealth& health) {
+    const SshFault fault = fault_of(error);
+    health.ssh_fault = fault;
+    Check& check = health.connectivity;
+    check.status = Status::Error;
     switch (fault) {
         case SshFault::HostKeyUnknown:
             check.value = "ssh host key is unknown";
@@ -164,9 +168,8 @@ Check connectivity_check(const host::Error& error, const Destination& destinatio
             check.value = one_line(error.message);
             break;
     }
-    const SshFix fix = fix_for(fault, destination);
+    const SshFix fix = fix_for(fault, health.destination);
     if (!fix.description.empty()) check.fix = Fix{fix.description, fix.command};
-    return check;
 }
 
 // --- output ---
@@ -307,7 +310,7 @@ TargetHealth check_target(const Destination& destination, const HealthOptions& o
     const Target target(
         destination, {.timeout = options.timeout, .batch = true, .accept_new_host_keys = options.accept_new_host_keys});
     if (const auto connected = target.connect(); !connected) {
-        health.connectivity = connectivity_check(connected.error(), destination);
+        no_connection(connected.error(), health);
         return health;
     }
     // What is left of the time is that of all checks, in one login shell; those that may hang come last, and leave a
@@ -322,7 +325,7 @@ TargetHealth check_target(const Destination& destination, const HealthOptions& o
     }
     const auto answers = probe(target, checks, limit);
     if (!answers) {
-        health.connectivity = connectivity_check(answers.error(), destination);
+        no_connection(answers.error(), health);
         return health;
     }
     judge_target(*answers, health);

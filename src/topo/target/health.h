@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "topo/target/probe.h"
+#include "topo/target/ssh_error.h"
 
 namespace talpa::topo {
 
@@ -31,6 +32,7 @@ inline constexpr const char* kDriverCheck = "Processing Domain Driver (remotepro
 struct TargetHealth {
     Destination destination;
     Check connectivity;
+    std::optional<SshFault> ssh_fault{};  ///< why there is no connection
     std::vector<Check> dependencies;
     Check driver;  ///< "Processing Domain Driver (remoteproc)"
 };

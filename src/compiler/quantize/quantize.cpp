@@ -195,9 +195,6 @@ void warn_of_constant_values(const Graph& graph, const Calibration& calibration,
 
 }  // namespace
 
-std::string_view activations_name(Activations activations) {
-    return kActivations[static_cast<std::size_t>(activations)];
-}
 std::optional<Activations> find_activations(std::string_view name) {
     const auto* at = std::ranges::find(kActivations, name);
     if (at == kActivations.end()) return std::nullopt;

@@ -18,7 +18,6 @@ enum class Activations : std::uint8_t {
     Int16,
     Mixed,  ///< 16 bits for what residual additions read and write, whose errors no later layer divides by its gain
 };
-[[nodiscard]] std::string_view activations_name(Activations activations);
 [[nodiscard]] std::optional<Activations> find_activations(std::string_view name);
 
 struct QuantizeOptions {

@@ -28,7 +28,6 @@ inline constexpr const char* kLabelFiles = "com.docker.compose.project.config_fi
 inline constexpr const char* kLabelFolder = "com.docker.compose.project.working_dir";
 inline constexpr const char* kLabelNetwork = "com.docker.compose.network";
 inline constexpr const char* kLabelVolume = "com.docker.compose.volume";
-inline constexpr const char* kRemoteprocRuntime = "io.containerd.remoteproc.v1";
 inline constexpr const char* kRemoteprocAnnotation = "remoteproc.name";
 
 struct PublishedPort {

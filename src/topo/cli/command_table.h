@@ -18,6 +18,8 @@ struct FlagRow {
     bool hidden = false;
 
     [[nodiscard]] std::string_view long_name() const { return names.substr(names.find("--")); }
+    /// "-t", or empty.
+    [[nodiscard]] std::string_view short_name() const { return names.starts_with("--") ? "" : names.substr(0, 2); }
 };
 
 struct CommandRow {

@@ -7,10 +7,6 @@
 namespace talpa::topo {
 namespace {
 
-std::string short_of(const FlagRow& row) {
-    return row.names.starts_with("--") ? "" : std::string(row.names.substr(0, 2));
-}
-
 std::string words_of(const FlagRow& row) {
     std::string words(row.value_name);
     for (char& c : words)
@@ -71,7 +67,7 @@ std::string bash() {
                 default:
                     reply = "COMPREPLY=()";
             }
-            const std::string dash = short_of(*row);
+            const std::string dash(row->short_name());
             values += fmt::format("        {}:{}{}) {}; return ;;\n", command.name, row->long_name(),
                                   dash.empty() ? "" : fmt::format("|{}:{}", command.name, dash), reply);
         }
@@ -166,7 +162,7 @@ std::string fish(bool descriptions) {
         for (const FlagRow* row : flags_of(command)) {
             out += fmt::format("complete -c topo -n '__fish_seen_subcommand_from {}' -l {}", command.name,
                                row->long_name().substr(2));
-            if (const std::string dash = short_of(*row); !dash.empty()) out += " -s " + dash.substr(1);
+            if (const std::string dash(row->short_name()); !dash.empty()) out += " -s " + dash.substr(1);
             if (row->value == ValueKind::File || row->value == ValueKind::Folder) out += " -r -F";
             if (row->value == ValueKind::Words) out += " -x -a " + fish_quoted(words_of(*row));
             if (row->value == ValueKind::Target)

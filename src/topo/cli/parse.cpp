@@ -13,10 +13,6 @@ struct Bound {
     const FlagRow* row;
 };
 
-std::string short_name(const FlagRow& row) {
-    return row.names.starts_with("--") ? "" : std::string(row.names.substr(0, 2));
-}
-
 void bind(CLI::App& app, std::span<const FlagRow> rows, std::vector<Bound>& bound) {
     for (const FlagRow& row : rows) {
         CLI::Option* option = row.value == ValueKind::None
@@ -47,7 +43,7 @@ std::string sentence(const CLI::ParseError& error, const CLI::App& app) {
 }
 
 std::string flag_line(const FlagRow& row) {
-    std::string left = row.names.starts_with("--") ? "      " : "  " + short_name(row) + ", ";
+    std::string left = row.names.starts_with("--") ? "      " : fmt::format("  {}, ", row.short_name());
     left += row.long_name();
     if (row.value != ValueKind::None) left += " " + std::string(row.value_name);
     left.resize(std::max<std::size_t>(left.size() + 1, 36), ' ');
@@ -65,7 +61,7 @@ std::string argument_count(const CommandRow& command, std::size_t count) {
 bool takes_next(std::string_view word) {
     if (!word.starts_with('-') || word.find('=') != std::string_view::npos) return false;
     const auto matches = [&](const FlagRow& row) {
-        return row.value != ValueKind::None && (word == row.long_name() || word == short_name(row));
+        return row.value != ValueKind::None && (word == row.long_name() || word == row.short_name());
     };
     if (std::ranges::any_of(global_flags(), matches)) return true;
     return std::ranges::any_of(command_table(),

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/host/json.h"
+#include "topo/system/json_answer.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -15,22 +16,15 @@ constexpr Milliseconds kLimit(120'000);
 // The oldest API that we meet (Docker 20.10); newer engines speak it too.
 constexpr const char* kCreate = "/v1.41/containers/create";
 
-const Json& member(const Json& object, const char* key) {
-    static const Json kNone;
-    if (!object.is_object()) return kNone;
-    const auto it = object.find(key);
-    return it == object.end() ? kNone : *it;
-}
-
 // The networks of a container that was never started: only their aliases are ours.
 Json endpoints(const Json& one) {
     Json all = Json::object();
-    const std::string id = member(one, "Id").is_string() ? member(one, "Id").get<std::string>() : "";
-    const Json& networks = member(member(one, "NetworkSettings"), "Networks");
+    const std::string id = text_of(at(one, "Id"));
+    const Json& networks = at(one, "NetworkSettings", "Networks");
     if (!networks.is_object()) return all;
     for (const auto& [name, network] : networks.items()) {
         Json aliases = Json::array();
-        if (const Json& there = member(network, "Aliases"); there.is_array())
+        if (const Json& there = at(network, "Aliases"); there.is_array())
             for (const Json& alias : there)
                 if (alias.is_string() && !id.starts_with(alias.get<std::string>())) aliases.push_back(alias);
         all[name] = {{"Aliases", aliases}};
@@ -48,18 +42,18 @@ bool needs_api(EngineKind kind, const Desired& d) {
 host::Result<std::string> create_body(const std::string& inspect_json, const std::vector<std::string>& test) {
     const Json document = Json::parse(inspect_json, nullptr, false);
     if (document.is_discarded() || !document.is_array() || document.size() != 1 ||
-        !member(document[0], "Config").is_object() || !member(document[0], "HostConfig").is_object())
+        !at(document[0], "Config").is_object() || !at(document[0], "HostConfig").is_object())
         return host::failure(ErrorCode::InvalidExternalData, "docker inspect answered something that is not its JSON");
     const Json& one = document[0];
-    Json body = member(one, "Config");
+    Json body = at(one, "Config");
     // It is the short form of an ID that will not be.
-    const Json& name = member(body, "Hostname");
-    const Json& id = member(one, "Id");
+    const Json& name = at(body, "Hostname");
+    const Json& id = at(one, "Id");
     if (name.is_string() && id.is_string() && id.get<std::string>().starts_with(name.get<std::string>()))
         body.erase("Hostname");
-    if (!member(body, "Healthcheck").is_object()) body["Healthcheck"] = Json::object();
+    if (!at(body, "Healthcheck").is_object()) body["Healthcheck"] = Json::object();
     body["Healthcheck"]["Test"] = test;
-    body["HostConfig"] = member(one, "HostConfig");
+    body["HostConfig"] = at(one, "HostConfig");
     body["NetworkingConfig"] = {{"EndpointsConfig", endpoints(one)}};
     return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -77,7 +71,7 @@ host::Result<void> parse_create_answer(const std::string& answer) {
     std::string said;
     for (const std::string& line : lines_of(answer)) {
         const Json document = line.starts_with('{') ? Json::parse(line, nullptr, false) : Json();
-        if (const Json& text = member(document, "message"); text.is_string()) said = text.get<std::string>();
+        if (const Json& text = at(document, "message"); text.is_string()) said = text.get<std::string>();
     }
     return host::failure(ErrorCode::AccessFailed, "the engine's API refused the container (status {}): {}", status,
                          printable(trimmed(said), LineEnds::Replace));

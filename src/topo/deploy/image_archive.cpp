@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/host/json.h"
+#include "topo/system/json_answer.h"
 
 namespace talpa::topo {
 namespace {
@@ -91,10 +92,6 @@ class Archive {
     std::string_view bytes_;
     std::map<std::string, TarEntry> entries_;
 };
-
-std::string text_of(const Json& value) {
-    return value.is_string() ? value.get<std::string>() : std::string();
-}
 
 }  // namespace
 

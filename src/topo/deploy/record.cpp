@@ -4,6 +4,7 @@
 
 #include "base/host/json.h"
 #include "topo/deploy/words.h"
+#include "topo/system/json_answer.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -14,11 +15,6 @@ using host::Json;
 // The project's name has only letters, digits, '-' and '_' (compose_model.cpp).
 std::string folder_line(const std::string& project) {
     return "d=\"${XDG_STATE_HOME:-$HOME/.local/state}/topo/\"" + shell_quoted(project) + "\n";
-}
-
-std::string text_of(const Json& object, const char* key) {
-    const auto it = object.find(key);
-    return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
 std::int64_t number_of(const Json& object, const char* key) {
@@ -51,33 +47,33 @@ Json json_of(const Desired& d) {
 std::optional<Desired> desired_of(const Json& one) {
     if (!one.is_object()) return std::nullopt;
     Desired d;
-    d.service = text_of(one, "service");
-    d.name = text_of(one, "name");
+    d.service = text_of(at(one, "service"));
+    d.name = text_of(at(one, "name"));
     d.number = static_cast<int>(number_of(one, "number"));
-    d.image = text_of(one, "image");
-    d.image_id = text_of(one, "imageId");
-    d.hash = text_of(one, "hash");
+    d.image = text_of(at(one, "image"));
+    d.image_id = text_of(at(one, "imageId"));
+    d.hash = text_of(at(one, "hash"));
     d.firmware = one.contains("firmware") && one["firmware"] == true;
-    const std::int64_t at = number_of(one, "imageAt");
+    const std::int64_t image_at = number_of(one, "imageAt");
     if (one.contains("words")) d.words = texts_of(one["words"]);
     if (one.contains("afterwards") && one["afterwards"].is_array())
         for (const Json& words : one["afterwards"]) d.afterwards.push_back(texts_of(words));
     if (one.contains("ports") && one["ports"].is_array())
         for (const Json& port : one["ports"])
             if (port.is_object())
-                d.ports.push_back({.host_ip = text_of(port, "hostIp"),
+                d.ports.push_back({.host_ip = text_of(at(port, "hostIp")),
                                    .published = static_cast<std::uint16_t>(number_of(port, "published")),
                                    .target = static_cast<std::uint16_t>(number_of(port, "target")),
-                                   .protocol = text_of(port, "protocol"),
+                                   .protocol = text_of(at(port, "protocol")),
                                    .mark = {}});
     if (one.contains("healthcheck") && one["healthcheck"].is_object()) {
         d.healthcheck.emplace();
         if (one["healthcheck"].contains("test")) d.healthcheck->test = texts_of(one["healthcheck"]["test"]);
         d.healthcheck->disabled = one["healthcheck"].contains("disabled") && one["healthcheck"]["disabled"] == true;
     }
-    if (d.name.empty() || d.image_id.empty() || at <= 0 || static_cast<std::size_t>(at) >= d.words.size())
+    if (d.name.empty() || d.image_id.empty() || image_at <= 0 || static_cast<std::size_t>(image_at) >= d.words.size())
         return std::nullopt;
-    d.image_at = static_cast<std::size_t>(at);
+    d.image_at = static_cast<std::size_t>(image_at);
     return d;
 }
 
@@ -109,7 +105,7 @@ host::Result<Record> parse_record(const std::string& text) {
         !document.contains("containers") || !document["containers"].is_array())
         return host::failure(ErrorCode::InvalidExternalData, "the target's record of the deployment is damaged");
     Record record;
-    record.time = text_of(document, "time");
+    record.time = text_of(at(document, "time"));
     for (const Json& one : document["containers"]) {
         auto d = desired_of(one);
         if (!d)

@@ -23,10 +23,6 @@ using host::Json;
 constexpr const char* kContainer = "topo-registry";
 constexpr Milliseconds kClose(5000);
 
-std::string one_line(const Outcome& outcome) {
-    return printable(trimmed(outcome.err.empty() ? outcome.out : outcome.err), LineEnds::Replace);
-}
-
 // --- the registry ---
 
 host::Result<void> have_image(const Engine& host, const std::string& image) {
@@ -36,7 +32,7 @@ host::Result<void> have_image(const Engine& host, const std::string& image) {
     TRY_ASSIGN(const Outcome pulled, host.run({"pull", image}, Milliseconds(0), Engine::Check::Nothing));
     if (pulled.ok()) return {};
     return std::unexpected(host::Error(
-        ErrorCode::NotFound, fmt::format("the image {} is not here and cannot be pulled: {}", image, one_line(pulled)),
+        ErrorCode::NotFound, fmt::format("the image {} is not here and cannot be pulled: {}", image, said_by(pulled)),
         "without --registry no image of a registry is needed"));
 }
 
@@ -67,7 +63,7 @@ host::Result<void> run_registry(const Engine& host, int port) {
                                            kStartTime, Engine::Check::Nothing));
     if (ran.ok()) return {};
     (void)host.run({"rm", "--force", kContainer}, kStartTime, Engine::Check::Nothing);
-    const std::string said = one_line(ran);
+    const std::string said = said_by(ran);
     const bool taken =
         said.find("already allocated") != std::string::npos || said.find("already in use") != std::string::npos;
     return std::unexpected(host::Error(
@@ -101,7 +97,7 @@ class Tunnel {
             tunnel.is_open_ = true;
             return tunnel;
         }
-        std::string said = outcome.timed_out ? "timed out" : one_line(outcome);
+        std::string said = outcome.timed_out ? "timed out" : said_by(outcome);
         if (said.empty()) said = fmt::format("exit status {}", outcome.status);
         return std::unexpected(
             host::Error(ErrorCode::AccessFailed,
@@ -160,7 +156,7 @@ host::Result<void> check_exposure(const Target& target, int port) {
         return std::unexpected(host::Error(ErrorCode::AccessFailed,
                                            fmt::format("cannot conclusively rule out network access to registry port "
                                                        "{} because the exposure check did not complete: {}",
-                                                       port, outcome.timed_out ? "timed out" : one_line(outcome)),
+                                                       port, outcome.timed_out ? "timed out" : said_by(outcome)),
                                            kSkip));
     const std::vector<std::string> exposed = exposed_listeners(outcome.out, port);
     if (exposed.empty()) return {};
@@ -174,11 +170,6 @@ host::Result<void> check_exposure(const Target& target, int port) {
 }
 
 // --- one image ---
-
-std::string target_tag(const std::string& name) {
-    const std::size_t slash = name.rfind('/');
-    return name.find(':', slash == std::string::npos ? 0 : slash) == std::string::npos ? name + ":latest" : name;
-}
 
 host::Result<void> send_one(const ImageToSend& one, const Engine& host, const Engine& target, int port,
                             const std::function<void(std::string_view)>& said) {
@@ -223,12 +214,12 @@ host::Result<void> send_one(const ImageToSend& one, const Engine& host, const En
     if (pulled.status != 0)
         return host::failure(ErrorCode::AccessFailed, "the target cannot pull {} (exit status {}): {}", by_digest,
                              pulled.status, printable(last, LineEnds::Replace));
-    TRY(target.tag(by_digest, target_tag(one.target_name)));
+    TRY(target.tag(by_digest, with_tag(one.target_name)));
     // The reference by digest would keep the image when a newer one takes its name.
     std::vector<std::string> drop = {"rmi", by_digest};
     if (!podman_there) drop.insert(drop.begin() + 1, "--no-prune");
     (void)target.run(drop, kQuestion, Engine::Check::Nothing);
-    TRY_ASSIGN(const std::vector<Image> there, target.images({target_tag(one.target_name)}));
+    TRY_ASSIGN(const std::vector<Image> there, target.images({with_tag(one.target_name)}));
     if (there.empty() || there.front().id != one.image.id)
         return host::failure(ErrorCode::InvalidExternalData, "{} arrived on the target as another image",
                              one.host_name);
@@ -278,7 +269,7 @@ host::Result<RegistryContainer> parse_registry_container(const std::string& insp
 host::Result<void> send_by_registry(const TransferPlan& plan, const Engine& host, const Engine& target,
                                     const RegistryOptions& options, const std::function<void(std::string_view)>& stage,
                                     const std::function<void(std::string_view)>& said) {
-    for (const ImageToSend& one : plan.only_tag) TRY(target.tag(one.image.id, target_tag(one.target_name)));
+    for (const ImageToSend& one : plan.only_tag) TRY(target.tag(one.image.id, with_tag(one.target_name)));
     if (plan.send.empty()) return {};
     stage("Run registry");
     TRY(run_registry(host, options.port));

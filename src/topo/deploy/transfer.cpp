@@ -12,6 +12,7 @@
 #include "base/host/sha256.h"
 #include "topo/deploy/image_archive.h"
 #include "topo/deploy/upload.h"
+#include "topo/deploy/words.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -108,12 +109,6 @@ void add_docker(TarWriter& tar, const std::string& folder, const ArchivedImage& 
     const Json manifest = Json::array({{{"Config", config}, {"RepoTags", Json::array({name})}, {"Layers", layers}}});
     tar.add(folder + "/" + config, image.config);
     tar.add(folder + "/manifest.json", manifest.dump());
-}
-
-// RepoTags of an archive need a tag.
-std::string with_tag(const std::string& name) {
-    const std::size_t slash = name.rfind('/');
-    return name.find(':', slash == std::string::npos ? 0 : slash) == std::string::npos ? name + ":latest" : name;
 }
 
 // On the target, in the staging folder: makes images of what has arrived.

@@ -16,10 +16,6 @@
 namespace talpa::topo {
 namespace {
 
-std::string words_of(const Outcome& outcome) {
-    return printable(trimmed(outcome.err.empty() ? outcome.out : outcome.err), LineEnds::Replace);
-}
-
 std::string advice(const std::string& said) {
     if (said.find("No space left") != std::string::npos || said.find("no space left") != std::string::npos)
         return "the target's disk is full: " + next_command("prune") + " removes what earlier deployments left behind";
@@ -43,9 +39,9 @@ host::Result<Staging> Staging::open(const Target& target, const std::vector<Blob
     const std::vector<std::string> lines = lines_of(outcome.out);
     if (!outcome.ok() || lines.empty() || lines[0].empty())
         return std::unexpected(
-            host::Error(ErrorCode::AccessFailed, "no staging folder on the target: " + words_of(outcome),
+            host::Error(ErrorCode::AccessFailed, "no staging folder on the target: " + said_by(outcome),
                         outcome.status == 9 ? next_command("deploy --no-registry") + " sends whole images instead"
-                                            : advice(words_of(outcome))));
+                                            : advice(said_by(outcome))));
     Staging staging(target, lines[0]);
     for (const Blob& blob : blobs)
         for (std::size_t i = 1; i < lines.size(); ++i) {
@@ -67,8 +63,8 @@ host::Result<void> Staging::run(const std::string& script, std::string input) co
     TRY_ASSIGN(const Outcome outcome, capture(command));
     if (outcome.ok()) return {};
     return std::unexpected(host::Error(ErrorCode::AccessFailed,
-                                       fmt::format("exit status {}: {}", outcome.status, words_of(outcome)),
-                                       advice(words_of(outcome))));
+                                       fmt::format("exit status {}: {}", outcome.status, said_by(outcome)),
+                                       advice(said_by(outcome))));
 }
 
 host::Result<void> Staging::upload_one(const Blob& blob, const std::function<void(std::uint64_t)>& sent) const {
@@ -90,7 +86,7 @@ host::Result<void> Staging::upload_one(const Blob& blob, const std::function<voi
                    feed(put, blob.bytes.substr(offset), [&](std::uint64_t bytes) { sent(offset + bytes); }));
         if (sending.ok()) return {};
         if (sending.status == 7) continue;
-        const std::string said = words_of(sending);
+        const std::string said = said_by(sending);
         return std::unexpected(
             host::Error(ErrorCode::AccessFailed,
                         fmt::format("layer {} broke off: {}", blob.digest.substr(0, 12),

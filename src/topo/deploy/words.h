@@ -1,5 +1,6 @@
 // What files of this folder need alike when they talk with an engine: options of command lines, the first number of a
-// version, and how long an engine may take: to answer a question from what it knows, to start or stop a container.
+// version, names with their tags, what a failed command said, and how long an engine may take: to answer a question
+// from what it knows, to start or stop a container.
 #pragma once
 
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "topo/system/process.h"
+#include "topo/system/text.h"
 
 namespace talpa::topo {
 
@@ -23,6 +25,17 @@ inline void add_option(Words& words, std::string flag, std::string value) {
 /// Of "24.0.7": 24; 0 where there is none.
 inline int major_version(const std::string& version) {
     return std::atoi(version.c_str());
+}
+
+/// The name with ":latest" where it has no tag: archives and `tag` want one.
+inline std::string with_tag(const std::string& name) {
+    const std::size_t slash = name.rfind('/');
+    return name.find(':', slash == std::string::npos ? 0 : slash) == std::string::npos ? name + ":latest" : name;
+}
+
+/// Its complaint, or else its output, on one line.
+inline std::string said_by(const Outcome& outcome) {
+    return one_line(outcome.err.empty() ? outcome.out : outcome.err);
 }
 
 }  // namespace talpa::topo

@@ -5,6 +5,7 @@
 
 #include "base/host/json.h"
 #include "topo/engine/engine.h"
+#include "topo/system/json_answer.h"
 #include "topo/system/text.h"
 
 namespace talpa::topo {
@@ -12,25 +13,9 @@ namespace {
 
 using host::Json;
 
-const Json& at(const Json& object, const char* key) {
-    static const Json kNone;
-    if (!object.is_object()) return kNone;
-    const auto it = object.find(key);
-    return it == object.end() ? kNone : *it;
-}
-
-template <typename... Keys>
-const Json& at(const Json& object, const char* first, const char* second, Keys... rest) {
-    return at(at(object, first), second, rest...);
-}
-
-std::string text(const Json& value) {
-    return value.is_string() ? value.get<std::string>() : std::string();
-}
-
 std::int64_t number(const Json& value) {
     if (value.is_number_integer()) return value.get<std::int64_t>();
-    const std::string digits = text(value);
+    const std::string digits = text_of(value);
     std::int64_t n = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
     return error == std::errc() && end == digits.data() + digits.size() ? n : 0;
@@ -42,7 +27,7 @@ std::string without_algorithm(std::string id) {
 
 std::string first_text(std::initializer_list<const Json*> values) {
     for (const Json* value : values)
-        if (std::string t = text(*value); !t.empty()) return t;
+        if (std::string t = text_of(*value); !t.empty()) return t;
     return {};
 }
 
@@ -55,7 +40,7 @@ std::vector<PublishedPort> ports_of(const Json& ports) {
         const std::size_t slash = key.find('/');
         for (const Json& binding : bindings) {
             PublishedPort port;
-            port.host_ip = text(at(binding, "HostIp"));
+            port.host_ip = text_of(at(binding, "HostIp"));
             if (port.host_ip.empty()) port.host_ip = "0.0.0.0";
             port.host_port = static_cast<std::uint16_t>(number(at(binding, "HostPort")));
             port.container_port = static_cast<std::uint16_t>(number(Json(key.substr(0, slash))));
@@ -69,25 +54,25 @@ std::vector<PublishedPort> ports_of(const Json& ports) {
 Container container(EngineKind kind, const Json& one) {
     Container c;
     const Json& labels = at(one, "Config", "Labels");
-    c.id = text(at(one, "Id"));
-    c.name = text(at(one, "Name"));
+    c.id = text_of(at(one, "Id"));
+    c.name = text_of(at(one, "Name"));
     if (c.name.starts_with('/')) c.name.erase(0, 1);
     c.image = kind == EngineKind::Docker
-                  ? text(at(one, "Config", "Image"))
+                  ? text_of(at(one, "Config", "Image"))
                   : short_image_name(first_text({&at(one, "ImageName"), &at(one, "Config", "Image")}));
     if (c.image.ends_with(":latest")) c.image.resize(c.image.size() - 7);
-    c.image_id = without_algorithm(text(at(one, "Image")));
-    c.state = lower(text(at(one, "State", "Status")));
+    c.image_id = without_algorithm(text_of(at(one, "Image")));
+    c.state = lower(text_of(at(one, "State", "Status")));
     c.exit_code = static_cast<int>(number(at(one, "State", "ExitCode")));
     c.health = lower(first_text({&at(one, "State", "Health", "Status"), &at(one, "State", "Healthcheck", "Status")}));
-    c.service = text(at(labels, kLabelService));
-    c.hash = text(at(labels, kLabelHash));
+    c.service = text_of(at(labels, kLabelService));
+    c.hash = text_of(at(labels, kLabelHash));
     c.number = static_cast<int>(number(at(labels, kLabelNumber)));
-    c.oneoff = lower(text(at(labels, kLabelOneoff))) == "true";
-    c.working_folder = text(at(labels, kLabelFolder));
-    c.config_files = text(at(labels, kLabelFiles));
-    c.host_network = text(at(one, "HostConfig", "NetworkMode")) == "host";
-    c.runtime = kind == EngineKind::Docker ? text(at(one, "HostConfig", "Runtime")) : text(at(one, "OCIRuntime"));
+    c.oneoff = lower(text_of(at(labels, kLabelOneoff))) == "true";
+    c.working_folder = text_of(at(labels, kLabelFolder));
+    c.config_files = text_of(at(labels, kLabelFiles));
+    c.host_network = text_of(at(one, "HostConfig", "NetworkMode")) == "host";
+    c.runtime = kind == EngineKind::Docker ? text_of(at(one, "HostConfig", "Runtime")) : text_of(at(one, "OCIRuntime"));
     // Engines before API 1.43 drop annotations; a label of the same name stands in for them.
     c.remote_processor =
         first_text({&at(one, "HostConfig", "Annotations", kRemoteprocAnnotation),
@@ -96,7 +81,7 @@ Container container(EngineKind kind, const Json& one) {
     if (c.ports.empty()) c.ports = ports_of(at(one, "HostConfig", "PortBindings"));
     for (const Json* test : {&at(one, "Config", "Healthcheck", "Test"), &at(one, "Config", "Healthcheck", "test")})
         if (test->is_array() && c.health_test.empty())
-            for (const Json& word : *test) c.health_test.push_back(text(word));
+            for (const Json& word : *test) c.health_test.push_back(text_of(word));
     return c;
 }
 
@@ -127,13 +112,13 @@ host::Result<std::vector<Image>> parse_images(const std::string& inspect_json) {
     std::vector<Image> all;
     for (const Json& one : document) {
         Image image;
-        image.id = without_algorithm(text(at(one, "Id")));
+        image.id = without_algorithm(text_of(at(one, "Id")));
         if (image.id.empty()) continue;
         for (const Json& name : at(one, "RepoTags"))
             if (name.is_string()) image.names.push_back(name.get<std::string>());
-        image.os = text(at(one, "Os"));
-        image.architecture = platform_architecture(text(at(one, "Architecture")));
-        image.variant = text(at(one, "Variant"));
+        image.os = text_of(at(one, "Os"));
+        image.architecture = platform_architecture(text_of(at(one, "Architecture")));
+        image.variant = text_of(at(one, "Variant"));
         for (const Json& layer : at(one, "RootFS", "Layers"))
             if (layer.is_string()) image.layers.push_back(layer.get<std::string>());
         image.size_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, number(at(one, "Size"))));
@@ -149,18 +134,18 @@ host::Result<EngineInfo> parse_info(EngineKind kind, const std::string& info_jso
                              name_of(kind));
     EngineInfo info;
     if (kind == EngineKind::Docker) {
-        info.version = text(at(document, "ServerVersion"));
-        info.os = text(at(document, "OSType"));
-        info.architecture = platform_architecture(text(at(document, "Architecture")));
-        info.root_folder = text(at(document, "DockerRootDir"));
+        info.version = text_of(at(document, "ServerVersion"));
+        info.os = text_of(at(document, "OSType"));
+        info.architecture = platform_architecture(text_of(at(document, "Architecture")));
+        info.root_folder = text_of(at(document, "DockerRootDir"));
         if (const Json& runtimes = at(document, "Runtimes"); runtimes.is_object())
             for (const auto& [name, unused] : runtimes.items()) info.runtimes.push_back(name);
     } else {
-        info.version = text(at(document, "version", "Version"));
-        info.os = text(at(document, "host", "os"));
-        info.architecture = platform_architecture(text(at(document, "host", "arch")));
-        info.root_folder = text(at(document, "store", "graphRoot"));
-        info.remote_socket = text(at(document, "host", "remoteSocket", "path"));
+        info.version = text_of(at(document, "version", "Version"));
+        info.os = text_of(at(document, "host", "os"));
+        info.architecture = platform_architecture(text_of(at(document, "host", "arch")));
+        info.root_folder = text_of(at(document, "store", "graphRoot"));
+        info.remote_socket = text_of(at(document, "host", "remoteSocket", "path"));
     }
     return info;
 }

@@ -1,49 +1,23 @@
 #include "remoteproc/shim/task.h"
 
-#include <sys/vfs.h>
-
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
 
 #include "remoteproc/oci/settings.h"
 #include "remoteproc/shim/bootstrap.h"
+#include "remoteproc/shim/metrics.h"
+#include "remoteproc/shim/runtime_failure.h"
 #include "remoteproc/shim/shim_log.h"
 #include "remoteproc/shim/wire.h"
-#include "remoteproc/sys/process.h"
 
 namespace talpa::remoteproc::shim {
 namespace {
 
-constexpr int kNoRuntime = -1;
 constexpr int kAloneMs = 3000;
 
 Reply fail_with(Code code, std::string message) {
     return std::unexpected(Status{code, std::move(message)});
-}
-
-std::string trimmed(std::string text) {
-    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-    return text;
-}
-
-// The original's form, whose parts users and engines match.
-std::string failed_text(std::string_view operation, const CommandResult& result) {
-    if (result.status == kNoRuntime) return fmt::format("runtime {} failed: {}", operation, result.error);
-    return fmt::format("runtime {} failed: exit status {}, stderr: {}", operation, result.status,
-                       trimmed(result.error));
-}
-
-// What kind of failure it was, so that containerd and what stands on it can act on it.
-Code code_of(const std::string& text) {
-    const auto has = [&](std::string_view part) { return text.find(part) != std::string::npos; };
-    if (has("already exists")) return Code::AlreadyExists;
-    if (has("remote processor") && has("does not exist")) return Code::NotFound;
-    if (has("already running") || has("is stopped") || has("busy")) return Code::FailedPrecondition;
-    if (has("process already finished") || has("container does not exist")) return Code::NotFound;
-    if (has("unsupported signal") || has("invalid container") || has("is refused") || has("expected exactly one"))
-        return Code::InvalidArgument;
-    return Code::Unknown;
 }
 
 Mount parse_mount(std::string_view bytes) {
@@ -65,69 +39,6 @@ std::uint64_t state_pid(std::string_view json) {
         if (begin != std::string_view::npos) std::from_chars(json.data() + begin, json.data() + json.size(), pid);
     }
     return pid;
-}
-
-// "key: value kB" of /proc/PID/status, in bytes
-std::uint64_t status_bytes(std::string_view text, std::string_view key) {
-    const std::size_t at = text.find(key);
-    if (at == std::string_view::npos) return 0;
-    const std::size_t begin = text.find_first_of("0123456789", at);
-    std::uint64_t value = 0;
-    std::from_chars(text.data() + begin, text.data() + text.size(), value);
-    return value * 1024;
-}
-
-std::uint64_t cpu_ns(pid_t pid) {
-    const std::string text = read_proc(fmt::format("/proc/{}/stat", pid));
-    std::size_t at = text.rfind(')');
-    std::uint64_t ticks = 0;
-    for (int field = 2; at != std::string::npos && field <= 15; ++field) {
-        if (field == 14 || field == 15) {
-            std::uint64_t value = 0;
-            std::from_chars(text.data() + at + 1, text.data() + text.size(), value);
-            ticks += value;
-        }
-        at = text.find(' ', at + 1);
-    }
-    return ticks * (1'000'000'000u / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK)));
-}
-
-bool unified_cgroups() {
-    constexpr long kCgroup2 = 0x63677270;  // CGROUP2_SUPER_MAGIC
-    struct statfs info;
-    return ::statfs("/sys/fs/cgroup", &info) == 0 && info.f_type == kCgroup2;
-}
-
-// Figures of the container's process in the form of a cgroup's, which is what containerd's callers decode.
-// (github.com/containerd/cgroups: messages Metrics of v1 and v2)
-std::string metrics(pid_t pid) {
-    const std::string status = read_proc(fmt::format("/proc/{}/status", pid));
-    const std::uint64_t resident = status_bytes(status, "VmRSS:"), anonymous = status_bytes(status, "RssAnon:");
-    const std::uint64_t cpu = cpu_ns(pid);
-    WireWriter out, pids, memory, processor;
-    pids.number(1, 1);
-    if (unified_cgroups()) {
-        processor.number(1, cpu / 1000);
-        processor.number(2, cpu / 1000);
-        memory.number(1, anonymous);
-        memory.number(2, resident - anonymous);
-        memory.number(32, resident);  // usage
-        out.message(1, pids.bytes());
-        out.message(2, processor.bytes());
-        out.message(4, memory.bytes());
-        return any("io.containerd.cgroups.v2.Metrics", out.bytes());
-    }
-    WireWriter use, entry;
-    use.number(1, cpu);
-    use.number(3, cpu);
-    processor.message(1, use.bytes());
-    entry.number(2, resident);
-    memory.number(2, anonymous);
-    memory.message(33, entry.bytes());  // usage
-    out.message(2, pids.bytes());
-    out.message(3, processor.bytes());
-    out.message(4, memory.bytes());
-    return any("io.containerd.cgroups.v1.Metrics", out.bytes());
 }
 
 }  // namespace
@@ -193,36 +104,32 @@ void TaskService::run(std::vector<std::string> words, const std::vector<int>& ex
     children_.run(runtime, std::move(arguments), std::move(environment), extra_fds, std::move(done));
 }
 
-void TaskService::create(const std::string& payload, const Respond& respond) {
+// What Create asks for; checkpoints and runc's options are left alone. `rootfs` takes the mounts as they came.
+TaskService::TaskPtr TaskService::read_create(const std::string& payload, std::vector<Mount>& mounts,
+                                              std::string& rootfs) {
     auto task = std::make_shared<Task>();
-    std::vector<Mount> mounts;
     for (WireReader reader(payload); reader.next();) {
-        switch (reader.field()) {
-            case 1:
-                task->id = reader.bytes();
-                break;
-            case 2:
-                task->bundle = reader.bytes();
-                break;
-            case 3:
-                mounts.push_back(parse_mount(reader.bytes()));
-                break;
-            case 4:
-                task->terminal = reader.number() != 0;
-                break;
-            case 5:
-                task->in = reader.bytes();
-                break;
-            case 6:
-                task->out = reader.bytes();
-                break;
-            case 7:
-                task->err = reader.bytes();
-                break;
-            default:
-                break;  // checkpoint and runc's options
+        const unsigned field = reader.field();
+        if (field == 1) task->id = reader.bytes();
+        if (field == 2) task->bundle = reader.bytes();
+        if (field == 3) {
+            mounts.push_back(parse_mount(reader.bytes()));
+            WireWriter w;
+            w.message(3, reader.bytes());
+            rootfs += w.bytes();
         }
+        if (field == 4) task->terminal = reader.number() != 0;
+        if (field == 5) task->in = reader.bytes();
+        if (field == 6) task->out = reader.bytes();
+        if (field == 7) task->err = reader.bytes();
     }
+    return task;
+}
+
+void TaskService::create(const std::string& payload, const Respond& respond) {
+    std::vector<Mount> mounts;
+    std::string list;
+    const TaskPtr task = read_create(payload, mounts, list);
     if (task->id.empty() || task->bundle.empty())
         return respond(fail_with(Code::InvalidArgument, "Create wants an id and a bundle"));
     if (containers_.contains(task->id))
@@ -231,22 +138,14 @@ void TaskService::create(const std::string& payload, const Respond& respond) {
     auto stdio = open_stdio(task->in, task->out, task->err, namespace_, task->id);
     if (!stdio) return respond(fail_with(Code::Unknown, error_line(stdio.error())));
     for (const pid_t logger : stdio->loggers) children_.claim_new(logger, [](int) {});
-    const std::string rootfs = task->bundle + "/rootfs";
-    if (auto mounted = mount_all(mounts, rootfs); !mounted)
+    if (auto mounted = mount_all(mounts, task->bundle + "/rootfs"); !mounted)
         return respond(fail_with(Code::Unknown, error_line(mounted.error())));
     task->mounted = !mounts.empty();
     containers_[task->id] = task;
-    const auto list = std::make_shared<std::string>();
-    for (WireReader reader(payload); reader.next();)
-        if (reader.field() == 3) {
-            WireWriter w;
-            w.message(3, reader.bytes());
-            *list += w.bytes();
-        }
     // The descriptors live until the command has them; the container's process is then their only holder.
     const auto held = std::make_shared<Stdio>(std::move(*stdio));
     run({"create", "--bundle", task->bundle, task->id}, {held->in.get(), held->out.get(), held->err.get()},
-        [this, task, list, respond, held](const CommandResult& result) {
+        [this, task, list = std::move(list), respond, held](const CommandResult& result) {
             if (result.status == 0) return created(task, list, respond);
             const std::string text = failed_text("create", result);
             if (task->mounted) unmount_all(task->bundle + "/rootfs");
@@ -275,7 +174,7 @@ void TaskService::forget(const TaskPtr& task) {
     });
 }
 
-void TaskService::created(const TaskPtr& task, const std::shared_ptr<std::string>& rootfs, const Respond& respond) {
+void TaskService::created(const TaskPtr& task, const std::string& rootfs, const Respond& respond) {
     run({"state", task->id}, {}, [this, task, rootfs, respond](const CommandResult& result) {
         const std::uint64_t pid = result.status == 0 ? state_pid(result.output) : 0;
         if (pid == 0) {
@@ -295,7 +194,7 @@ void TaskService::created(const TaskPtr& task, const std::shared_ptr<std::string
         head.text(2, task->bundle);
         event.message(4, io.bytes());
         event.number(6, pid);
-        events_.publish("/tasks/create", "containerd.events.TaskCreate", head.bytes() + *rootfs + event.bytes());
+        events_.publish("/tasks/create", "containerd.events.TaskCreate", head.bytes() + rootfs + event.bytes());
         WireWriter reply;
         reply.number(1, pid);
         respond(reply.bytes());

@@ -71,7 +71,9 @@ class TaskService {
 
     /// The task of a request, or the answer that there is none.
     TaskPtr find(const std::string& payload, const Respond& respond);
-    void created(const TaskPtr& task, const std::shared_ptr<std::string>& rootfs, const Respond& respond);
+    [[nodiscard]] static TaskPtr read_create(const std::string& payload, std::vector<Mount>& mounts,
+                                             std::string& rootfs);
+    void created(const TaskPtr& task, const std::string& rootfs, const Respond& respond);
     void try_again(const TaskPtr& task);
     void forget(const TaskPtr& task);
     void exited(const TaskPtr& task, int status);

@@ -71,7 +71,8 @@ set(TALPA_UNITY ${unity} CACHE STRING "sources of a folder compiled at a time; 0
 # Names of an enumeration stand in the open there, among them those of types: Target, File.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/topo/cli/command_table.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 # Boost.Beast takes as long as the sources beside it together; whoever edits one of those need not wait for it.
-set_source_files_properties(${CMAKE_SOURCE_DIR}/src/webapp/http/server.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/webapp/http/server.cpp
+  ${CMAKE_SOURCE_DIR}/src/webapp/http/session.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 function(talpa_hot target)
   if(NOT TALPA_FIRMWARE)

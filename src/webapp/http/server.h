@@ -1,6 +1,7 @@
 // The HTTP/1.1 server: one thread, as many connections as fit, each step of each with a time limit, so that slow,
 // half-closed and garbage connections cost others nothing. Built on Boost.Beast, whose headers need no library of
-// their own (Debian's cpp-httplib is a shared library only, and a static binary is wanted); it stays inside server.cpp.
+// their own (Debian's cpp-httplib is a shared library only, and a static binary is wanted); it stays inside
+// session.cpp.
 #pragma once
 
 #include <cstdint>

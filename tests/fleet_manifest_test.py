@@ -41,6 +41,9 @@ def check_manifest(check, path):
         volumes = {v["name"] for v in spec.get("volumes", [])}
         for container in spec["containers"]:
             check.equal({m["name"] for m in container.get("volumeMounts", [])}, volumes, f"{name}: volumes")
+            # No registry has it, and a kubelet asks one for `latest` each time unless it is told not to.
+            if "." not in container["image"].split("/")[0]:
+                check.equal(container.get("imagePullPolicy"), "IfNotPresent", f"{name}: an imported image")
             ports = {p.get("name"): p["containerPort"] for p in container.get("ports", [])}
             for kind in ("readinessProbe", "livenessProbe"):
                 if kind in container:

@@ -194,6 +194,10 @@ TEST_F(BoardClient, AFaultOfTheM33IsToldAtOnceWithItsRecord) {
     const auto fault = client_->run(ds_cnn_.job());
     ASSERT_FALSE(fault);
     EXPECT_EQ(fault.error().fault, BoardFault::FirmwareFault) << fault.error().flat().describe();
+    const auto asked = client_->info();
+    ASSERT_FALSE(asked);
+    EXPECT_EQ(asked.error().fault, BoardFault::FirmwareFault) << "a question gets the same reason";
+    EXPECT_EQ(asked.error().error.hint, fault.error().error.hint);
     EXPECT_LT(std::chrono::steady_clock::now() - start, 10s) << "long before the timeout of 60 s";
     EXPECT_THAT(fault.error().known, ::testing::Contains(HasSubstr("bfar 0x4A900")));
 }

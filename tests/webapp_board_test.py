@@ -102,11 +102,27 @@ def without(check, root, word, chromium):
         if word == "rpmsg":
             board.start()
         with Server("--root", root, "--program", PROGRAM) as server:
-            try:
-                whole_system.page_names(server, chromium, wanted, state, fix)
-                check.that(True, word)
-            except AssertionError as error:
-                check.that(False, f"without {word}: {error}")
+            names(check, server, chromium, {wanted: (state, fix)})
+
+
+def nothing_given(check, root, chromium):
+    """A page of nothing: no such core, so no firmware, no tty and no answer; no program, no labels."""
+    fixes = {"remoteproc": ("failed", "CONFIG_IMX_REMOTEPROC"), "firmware": ("failed", "See the check of the remote processor"),
+             "tty": ("failed", "See the check of the firmware"), "runner": ("failed", "--remoteproc NAME"),
+             "program": ("failed", "--program FILE.pte"), "labels": ("warning", "--labels FILE")}
+    with Board(root), Server("--root", root, "--remoteproc", "no-such-core") as server:
+        names(check, server, chromium, fixes)
+    with Board(root), Server("--root", root) as server:
+        names(check, server, chromium, {"firmware": ("failed", "echo start > /sys/class/remoteproc/remoteproc0/state"), "runner": ("failed", "start it")})
+
+
+def names(check, server, chromium, fixes):
+    for wanted, (state, fix) in fixes.items():
+        try:
+            whole_system.page_names(server, chromium, wanted, state, fix)
+            check.that(True, wanted)
+        except AssertionError as error:
+            check.that(False, f"{wanted}: {error}")
 
 
 def unclocked(check, root, chromium):
@@ -117,6 +133,7 @@ def unclocked(check, root, chromium):
             status, problem = server.classify(("a.jpg", PHOTO.read_bytes()))
             check.equal((status, problem["code"]), (502, "firmware-fault"), f"an NPU without a clock: {problem}")
             check.that(time.monotonic() - started < 10 and any("bfar 0x4A900" in k for k in problem.get("known", [])), f"{problem}")
+            names(check, server, chromium, {"runner": ("failed", "modprobe ethosu")})
             if chromium.there:
                 page = chromium.open(server)
                 page.choose(PHOTO)
@@ -138,6 +155,7 @@ def main():
         try:
             whole(check, root, chromium)
             unclocked(check, root, chromium)
+            nothing_given(check, root, chromium)
             for word in MISSING:
                 without(check, root, word, chromium)
         finally:

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "link/memory_map.h"
+#include "webapp/problem.h"
 
 namespace talpa::webapp {
 namespace {
@@ -253,9 +254,9 @@ Check runner_check(const CheckInput& input) {
     const auto& error = input.info.error();
     check.found = error.error.message;
     check.means = std::string(link::host::board_fault_text(error.fault)) + ".";
-    check.fix = error.error.hint;
+    check.fix = advice(error);
     if (error.fault == BoardFault::Busy) check.state = State::Warning;
-    for (const std::string& line : error.known) check.fix += (check.fix.empty() ? "" : "\n") + line;
+    for (const std::string& line : error.known) check.fix += "\n" + line;
     return check;
 }
 

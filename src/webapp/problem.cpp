@@ -91,12 +91,16 @@ Problem problem(const host::Error& error) {
     }
 }
 
+std::string advice(const link::host::BoardError& error) {
+    return error.error.hint.empty() ? std::string(usual_advice(error.fault)) : error.error.hint;
+}
+
 Problem problem(const link::host::BoardError& error) {
     Problem made{.status = board_fault_http_status(error.fault),
                  .code = std::string(board_fault_code(error.fault)),
                  .title = std::string(board_fault_text(error.fault)),
                  .detail = detail_of(error.error),
-                 .fix = error.error.hint.empty() ? std::string(usual_advice(error.fault)) : error.error.hint,
+                 .fix = advice(error),
                  .known = error.known,
                  .retry_after_s = 0};
     if (error.fault == link::host::BoardFault::Busy) made.retry_after_s = 5;

@@ -60,6 +60,8 @@ struct Problem {
 /// By its error code: pictures, memory; else a fault of the server.
 [[nodiscard]] Problem problem(const host::Error& error);
 [[nodiscard]] Problem problem(const link::host::BoardError& error);
+/// What to do about it: what the place that found it says, else what usually helps.
+[[nodiscard]] std::string advice(const link::host::BoardError& error);
 /// All codes, for the documentation's test.
 [[nodiscard]] std::vector<std::string_view> problem_codes();
 

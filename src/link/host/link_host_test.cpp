@@ -160,8 +160,9 @@ TEST_F(Folder, OfSeveralRemoteProcessorsANumberNamesOneWithItsMemoryAndItsTtys) 
     paths.remoteproc_name = "nope";
     EXPECT_EQ(direct_access(paths)->look().other_names, "remoteproc0 (imx-rproc), remoteproc1 (imx-rproc)");
     const auto access = direct_access(paths);
-    EXPECT_EQ(RunnerClient(*access, "nope").info().error().fault, BoardFault::NoRemoteproc)
-        << "before anything is opened";
+    const auto nope = RunnerClient(*access, "nope").info().error();
+    EXPECT_EQ(nope.fault, BoardFault::NoRemoteproc) << "before anything is opened";
+    EXPECT_THAT(nope.error.hint, HasSubstr("--remoteproc NAME"));
     paths.remoteproc_name = "0";
     EXPECT_THAT(direct_access(paths)->open_memory().error().error.message, HasSubstr("/dev/mem: No such file"));
 }

@@ -206,13 +206,32 @@ std::unexpected<BoardError> RunnerClient::with_known(std::unexpected<BoardError>
     return error;
 }
 
+std::unexpected<BoardError> RunnerClient::no_remoteproc(const RemoteprocLook& look) const {
+    auto failed = board_failure(BoardFault::NoRemoteproc, "Linux has no remote processor named {}{}", remoteproc_name_,
+                                look.other_names.empty() ? "" : fmt::format(" (only {})", look.other_names));
+    failed.error().error.hint = fmt::format(
+        "{}in a container: is /sys bound (-v /sys:/sys)? on the board: CONFIG_IMX_REMOTEPROC and the node "
+        "remoteproc-cm33 in the device tree",
+        look.other_names.empty() ? "" : "is it one of those (--remoteproc NAME)? ");
+    return failed;
+}
+
+std::optional<std::unexpected<BoardError>> RunnerClient::processor_fault() {
+    if (!block_is_ours() || control(offsetof(ControlBlock, state)) != static_cast<std::uint32_t>(RunnerState::Fault))
+        return std::nullopt;
+    auto failed =
+        board_failure(BoardFault::FirmwareFault, "the firmware ended in a processor fault; Linux does not see that");
+    failed.error().error.hint = fault_advice(control(offsetof(ControlBlock, fault) + offsetof(FaultRecord, cfsr)),
+                                             control(offsetof(ControlBlock, fault) + offsetof(FaultRecord, bfar)));
+    return with_known(std::move(failed));
+}
+
 /// Memory mapped, tty open.
 BoardResult<void> RunnerClient::ready() {
     if (!memory_) {
         // A tty that answers says nothing about whose it is.
         if (const RemoteprocLook look = access_.look(); look.folder.empty() && !look.other_names.empty())
-            return board_failure(BoardFault::NoRemoteproc, "Linux has no remote processor named {} (only {})",
-                                 remoteproc_name_, look.other_names);
+            return no_remoteproc(look);
         TRY_ASSIGN(const Fd fd, access_.open_memory());
         TRY_ASSIGN(DeviceMemory mapped, DeviceMemory::map(fd));
         memory_.emplace(std::move(mapped));
@@ -229,15 +248,7 @@ BoardResult<void> RunnerClient::ready() {
         if (!opened.error().error.hint.empty())
             return std::unexpected(std::move(opened.error()));  // waiting will not help
         const RemoteprocLook look = access_.look();
-        if (look.folder.empty()) {
-            auto failed =
-                board_failure(BoardFault::NoRemoteproc, "Linux has no remote processor named {}{}", remoteproc_name_,
-                              look.other_names.empty() ? "" : fmt::format(" (only {})", look.other_names));
-            failed.error().error.hint =
-                "in a container: is /sys bound (-v /sys:/sys)? on the board: CONFIG_IMX_REMOTEPROC and the node "
-                "remoteproc-cm33 in the device tree";
-            return failed;
-        }
+        if (look.folder.empty()) return no_remoteproc(look);
         if (!look.runs()) {
             auto failed = board_failure(BoardFault::FirmwareNotRunning, "the firmware is not running: {} ({}) is {}",
                                         look.folder, look.name, look.state);
@@ -286,6 +297,7 @@ BoardResult<FirmwareInfo> RunnerClient::info() {
             info.protocol = word_value(info.words, "proto").value_or("");
             return info;
         }
+        if (auto fault = processor_fault()) return *std::move(fault);
     }
     return with_known(board_failure(BoardFault::NoAnswer, "the firmware did not answer INFO on {}", tty_->path()));
 }
@@ -419,21 +431,15 @@ BoardResult<RunAnswer> RunnerClient::exchange(const RunJob& job, const Placement
             // Untagged: its own OK must not end our wait for the run's last line.
             if (!tty_->send("ABORT")) return board_failure(BoardFault::FirmwareStopped, "{} has gone", tty_->path());
         }
-        const bool ours = block_is_ours();
-        if (ours && control(offsetof(ControlBlock, state)) == static_cast<std::uint32_t>(RunnerState::Fault)) {
+        if (auto fault = processor_fault()) {
             staged_.reset();
-            auto failed = board_failure(BoardFault::FirmwareFault,
-                                        "the firmware ended in a processor fault; Linux does not see that");
-            failed.error().error.hint =
-                fault_advice(control(offsetof(ControlBlock, fault) + offsetof(FaultRecord, cfsr)),
-                             control(offsetof(ControlBlock, fault) + offsetof(FaultRecord, bfar)));
-            return with_known(std::move(failed));
+            return *std::move(fault);
         }
         if (const std::uint32_t beat = control(offsetof(ControlBlock, heartbeat)); beat != heartbeat) {
             heartbeat = beat;
             alive = now;
         }
-        const bool dead = ours && now - alive >= kSilence;
+        const bool dead = block_is_ours() && now - alive >= kSilence;
         if (now < deadline && !dead) continue;
         staged_.reset();
         (void)tty_->send("ABORT");

@@ -93,6 +93,9 @@ class RunnerClient {
     [[nodiscard]] std::string next_tag();
     [[nodiscard]] std::unexpected<BoardError> with_known(std::unexpected<BoardError> error);
     [[nodiscard]] std::unexpected<BoardError> runner_failure(const Reply& reply);
+    [[nodiscard]] std::unexpected<BoardError> no_remoteproc(const RemoteprocLook& look) const;
+    /// Nothing unless the control block says that the firmware has ended in a fault of its processor.
+    [[nodiscard]] std::optional<std::unexpected<BoardError>> processor_fault();
     [[nodiscard]] bool block_is_ours() const;
     [[nodiscard]] std::uint32_t control(std::size_t offset) const;
 

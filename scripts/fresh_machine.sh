@@ -10,7 +10,8 @@ usage() {
 Usage: sudo scripts/fresh_machine.sh [--user] [--bare] [--no-test] [--folder DIR] [--mirror URL] [--port PORT] [--keep]
 
   --user        as a user with sudo instead of as root
-  --bare        without /dev/fuse: the demo takes its reduced form
+  --bare        as in a container that was given nothing: without /dev/fuse and the rights to make it and to mount
+                (CAP_MKNOD, CAP_SYS_ADMIN); the demo takes its reduced form, which is looked for
   --no-test     the demo only
   --folder DIR  where the machine is made (default /var/tmp/talpa-fresh-machine; must not exist; up to 10 GB)
   --mirror URL  Debian mirror (default: the one that this machine uses)
@@ -91,11 +92,13 @@ fi
 network=()
 while IFS= read -r variable; do network+=("$variable"); done < <(env | grep -iE '^(https?_proxy|no_proxy|pip_default_timeout)=' || true)
 
+rights=()
+[ -z "$bare" ] || rights=(setpriv --bounding-set=-sys_admin,-mknod --inh-caps=-sys_admin,-mknod)
 in_machine() { # in_machine USER COMMAND…: from its home folder, with nothing of this machine's environment
     local as=$1 home=/root
     shift
     [ "$as" = root ] || home=/home/$as
-    chroot --userspec="$as:$as" --groups="$(chroot "$folder" id -G "$as" | tr ' ' ,)" "$folder" \
+    "${rights[@]}" chroot --userspec="$as:$as" --groups="$(chroot "$folder" id -G "$as" | tr ' ' ,)" "$folder" \
         env -i HOME=$home USER="$as" LOGNAME="$as" TERM=dumb LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
         "${network[@]}" /bin/bash -c "cd \"\$HOME\" && $*"
 }
@@ -126,10 +129,13 @@ measure() {
     before=$(load)
     say "$1 ($user): $3"
     TIMEFORMAT='%U %S'
-    { time in_machine "$user" "cd talpa && $3" 2>&3 || status=$?; } 3>&2 2> "$folder/root/processor_time"
+    { time in_machine "$user" "cd talpa && $3" 2>&3 | tee "$folder/root/said" || status=$?; } 3>&2 2> "$folder/root/processor_time"
     processor=$(awk '{print int($1 + $2)}' "$folder/root/processor_time")
     taken=$((SECONDS - began))
     [ "$status" = 0 ] || verdict="FAILED ($status)"
+    case ${bare:+$3} in
+        *demo\ --port*) grep -q '== .*Reduced form' "$folder/root/said" || verdict="NOT REDUCED; $verdict" ;;
+    esac
     [ "$2" = 0 ] || [ "$taken" -le "$2" ] || verdict="TOO SLOW (limit $2 s); $verdict"
     [ "$verdict" = ok ] || failed=1
     rows+=("$(printf '%-16s %5d s, processor time %5d s, load %s to %s: %s' "$1" "$taken" "$processor" "$before" "$(load)" "$verdict")")
@@ -148,7 +154,7 @@ if [ -n "$tests" ]; then
 fi
 verdict=ok
 [ "$after_demo" -le 5000 ] || { verdict="TOO MUCH (limit 5000 MB)"; failed=1; }
-say "$(nproc) processors, $(git -C "$repository" rev-parse --short HEAD)${bare:+, without /dev/fuse}"
+say "$(nproc) processors, $(git -C "$repository" rev-parse --short HEAD)${bare:+, without /dev/fuse, CAP_MKNOD, CAP_SYS_ADMIN}"
 printf '%s\n' "${rows[@]}"
 printf 'disk after it    %5d MB in all (%d MB before, by debootstrap and git): %s\n' "$after_demo" "$base" "$verdict"
 [ -z "$tests" ] || printf 'after the tests  %5d MB\n' "$(disk_mb)"

@@ -134,7 +134,7 @@ free_pictures() { # free_pictures FOLDER
 }
 
 # --- 1. The model ------------------------------------------------------------------------------------------------------
-say "The model: trained ImageNet weights"
+if [ -f "$model" ]; then say "The model: yours"; else say "The model: trained ImageNet weights"; fi
 normalise=()
 if [ -z "$model" ]; then
     if [ -f "$reference/models/mobilenet_v2/mobilenet_v2.float.pt2" ]; then model=mobilenet_v2; else model=efficientnet_lite0; fi

@@ -57,6 +57,7 @@ def without_a_container_engine(folder):
         if PT2.exists():
             said = demo.run("--model", PT2, "--labels", demo.labels, "--image", whole.PHOTO, "--calibration", SOURCE / "docs/pictures")
             check("resnet8_random.float.pt2" in said and "talpa compile" in said, f"the compiler's step: {said}")
+            check("The model: yours" in said, f"whose weights: {said}")
         else:
             said = demo.run(*demo.model())
         check("Reduced form (no container engine here" in said and "firmware started by its sysfs" in said, f"it says what is reduced: {said}")

@@ -129,6 +129,7 @@ def with_a_target(folder):
         check("thing " in said.split("Classify")[1] and "imx-rproc" in said and "Linux Host" in said, f"it classifies there: {said}")
         check("topo down --target over-there" in said, f"how it ends: {said}")
         demo.answers_as_talpa_run(PTE)
+        equal(whole.Site(demo.port).checks()["program"]["looked_at"], "/opt/mv2-imx93/model.pte", "only a MobileNetV2 is called mv2_…")
     equal(lib.talpa("board", "status").stdout, "No board is up.\n", "no board of the demo's own")
 
 

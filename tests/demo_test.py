@@ -54,6 +54,8 @@ try:
     check(whole.top_of(answer) == expected, "the same five classes as talpa run, to six places")
     whole.fine(site, expected, chromium)
     check(True, "all checks are ok, the page answers")
+    looked = [site.checks()[name]["looked_at"] for name in ("program", "labels")]
+    check(looked == ["/opt/mv2-imx93/mv2_ethosu65_256.pte", "/opt/mv2-imx93/imagenet_classes.txt"], f"where the image has them: {looked}")
 
     ps = json.loads(whole.topo("ps", *TARGET, "--json").stdout)["containers"]
     check([(c["names"], c["state"], c["processingDomain"], c["address"]) for c in ps] ==

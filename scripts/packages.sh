@@ -11,6 +11,8 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CMakeLists
 export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
 umask 022
 firmware=executorch_runner_cm33.elf
+grep -qs '^TALPA_UNITY:STRING=0$' build/release/CMakeCache.txt ||
+    echo "packages: build/release compiles several sources at a time; for the bytes of a release: ./run packages" >&2
 [ -f "build/firmware/$firmware" ] || { echo "packages: build/firmware/$firmware is missing: ./run build makes it" >&2; exit 1; }
 
 pack() { # pack FOLDER ARCHIVE: the same bytes for the same files

@@ -22,9 +22,9 @@ for tree in "${trees[@]}"; do
     (
         cd "$tree"
         for preset in "${presets[@]}"; do
-            target=(--target programs)
-            [ "$preset" != firmware ] || target=()
-            cmake --preset "$preset" >/dev/null
+            target=(--target programs) form=(-DTALPA_PCH=OFF -DTALPA_UNITY=0)  # as ./run packages
+            [ "$preset" != firmware ] || target=() form=()
+            cmake --preset "$preset" "${form[@]}" >/dev/null
             echo "$tree: $preset"
             cmake --build --preset "$preset" "${target[@]}" >"build/$preset.log" 2>&1 || { tail -20 "build/$preset.log" >&2; exit 1; }
         done

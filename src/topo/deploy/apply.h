@@ -34,7 +34,7 @@ struct ApplyOptions {
     bool remove_orphans = false;
     Milliseconds wait{30'000};  ///< the health gate; 0: none
     bool roll_back = true;
-    bool one_by_one = false;  ///< in the order given: records do not keep who depends on whom
+    bool one_by_one = false;  ///< in the order given: nobody knows who depends on whom
 };
 
 /// Was it put aside for another one? Then its name says so, and either topo is at work or one was killed in it.

@@ -381,6 +381,10 @@ TEST_F(Deploy, RecordsComeBackAsTheyWere) {
     ASSERT_TRUE(again) << again.error().describe();
     EXPECT_EQ(record_json(*again), record_json(record));
     EXPECT_EQ(again->containers[1].words, record.containers[1].words);
+    EXPECT_TRUE(again->knows_order);
+    ASSERT_EQ(again->containers[1].depends_on.size(), 1U);
+    EXPECT_EQ(again->containers[1].depends_on[0].service, "runner");
+    EXPECT_EQ(again->containers[1].depends_on[0].condition, Dependency::Condition::Started);
     for (const char* bad :
          {"", "{}", "[]", "{\"version\":1,\"containers\":[{}]}",
           "{\"version\":1,\"containers\":[{\"name\":\"x\",\"imageId\":\"y\",\"words\":[\"a\"],\"imageAt\":5}]}"})

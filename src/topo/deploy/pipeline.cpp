@@ -245,7 +245,7 @@ host::Result<void> restore(const Engine& engine, const std::string& project, Rec
     }
     TRY_ASSIGN(const std::vector<Container> existing, engine.containers(project));
     ApplyOptions ordered = options;
-    ordered.one_by_one = true;
+    ordered.one_by_one = !record.knows_order;
     const ApplyPlan plan = plan_apply(record.containers, existing, {}, ordered);
     return apply(engine, plan, ordered,
                  [&](const std::string& name, std::string_view what) { events.container(name, what); });

@@ -30,11 +30,42 @@ std::vector<std::string> texts_of(const Json& list) {
     return texts;
 }
 
+constexpr std::pair<const char*, Dependency::Condition> kConditions[] = {
+    {"started", Dependency::Condition::Started},
+    {"healthy", Dependency::Condition::Healthy},
+    {"completed", Dependency::Condition::Completed},
+};
+
+Json json_of(const Dependency& dependency) {
+    Json one = {{"service", dependency.service}};
+    for (const auto& [name, condition] : kConditions)
+        if (condition == dependency.condition) one["condition"] = name;
+    return one;
+}
+
+// Whom it waits for. A condition of a newer topo is one that waits longer than for the start.
+std::vector<Dependency> dependencies_of(const Json& list) {
+    std::vector<Dependency> all;
+    for (const Json& one : list) {
+        if (!one.is_object()) continue;
+        Dependency dependency;
+        dependency.service = text_of(one, "service");
+        const std::string wanted = text_of(one, "condition");
+        dependency.condition = Dependency::Condition::Healthy;
+        for (const auto& [name, condition] : kConditions)
+            if (wanted == name) dependency.condition = condition;
+        if (!dependency.service.empty()) all.push_back(std::move(dependency));
+    }
+    return all;
+}
+
 Json json_of(const Desired& d) {
     Json one = {{"service", d.service},   {"name", d.name},        {"number", d.number},
                 {"image", d.image},       {"imageId", d.image_id}, {"hash", d.hash},
                 {"firmware", d.firmware}, {"imageAt", d.image_at}, {"words", d.words}};
     one["afterwards"] = d.afterwards;
+    one["dependsOn"] = Json::array();
+    for (const Dependency& dependency : d.depends_on) one["dependsOn"].push_back(json_of(dependency));
     for (const Port& port : d.ports)
         one["ports"].push_back({{"hostIp", port.host_ip},
                                 {"published", port.published},
@@ -42,6 +73,10 @@ Json json_of(const Desired& d) {
                                 {"protocol", port.protocol}});
     if (d.healthcheck) one["healthcheck"] = {{"disabled", d.healthcheck->disabled}, {"test", d.healthcheck->test}};
     return one;
+}
+
+bool knows_order(const Json& one) {
+    return one.contains("dependsOn") && one["dependsOn"].is_array();
 }
 
 std::optional<Desired> desired_of(const Json& one) {
@@ -58,6 +93,7 @@ std::optional<Desired> desired_of(const Json& one) {
     if (one.contains("words")) d.words = texts_of(one["words"]);
     if (one.contains("afterwards") && one["afterwards"].is_array())
         for (const Json& words : one["afterwards"]) d.afterwards.push_back(texts_of(words));
+    if (knows_order(one)) d.depends_on = dependencies_of(one["dependsOn"]);
     if (one.contains("ports") && one["ports"].is_array())
         for (const Json& port : one["ports"])
             if (port.is_object())
@@ -112,6 +148,7 @@ host::Result<Record> parse_record(const std::string& text) {
             return host::failure(ErrorCode::InvalidExternalData,
                                  "the target's record of the deployment is damaged: container {}",
                                  record.containers.size());
+        record.knows_order = record.knows_order && knows_order(one);
         record.containers.push_back(std::move(*d));
     }
     return record;

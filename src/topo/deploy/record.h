@@ -13,6 +13,7 @@ namespace talpa::topo {
 struct Record {
     std::string time;  ///< "2026-11-30 11:00:00 UTC"
     std::vector<Desired> containers;
+    bool knows_order = true;  ///< who depends on whom; older topos did not write it down
 };
 
 struct Records {

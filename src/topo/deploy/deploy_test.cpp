@@ -286,6 +286,18 @@ TEST_F(Deploy, PreflightNamesEverythingAtOnce) {
                 HasSubstr("ssh ssh://root@board 'echo stop > /sys/class/remoteproc/remoteproc0/state'"));
 }
 
+// In the network of the machine, or in none, an engine publishes nothing.
+TEST_F(Deploy, PortsOfServicesThatPublishNoneAreNotAskedFor) {
+    for (const char* mode : {"network_mode: host", "network_mode: none", "runtime: io.containerd.remoteproc.v1"}) {
+        const std::string one = std::string("{image: x, ports: [\"80:80\"], ") + mode + "}\n";
+        const Project project = load("services:\n  a: " + one + "  b: " + one);
+        TargetState state;
+        state.listening = {80};
+        for (const PreflightFinding& f : judge(project, state, podman(), {}, *parse_destination("root@board")))
+            EXPECT_THAT(f.code, ::testing::Not(::testing::AnyOf("project.port.twice", "target.port.taken"))) << mode;
+    }
+}
+
 // A container of another project that has what this one wants is named, and ended by its engine.
 TEST_F(Deploy, WhoHasTakenIt) {
     const Project project = load(

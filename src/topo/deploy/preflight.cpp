@@ -87,17 +87,10 @@ class Judge {
     }
 
     void ports() {
-        std::map<std::uint16_t, std::string> wanted;
         for (const Service& service : project_.services) {
-            if (service.scale == 0) continue;
+            if (service.scale == 0 || !service.publishes_ports()) continue;
             for (const Port& port : service.ports) {
                 if (port.published == 0 || port.protocol != "tcp") continue;
-                const auto [first, fresh] = wanted.emplace(port.published, service.name);
-                if (!fresh && first->second != service.name && port.host_ip.empty())
-                    add("project.port.twice", true,
-                        fmt::format("the services \"{}\" and \"{}\" both want port {}", first->second, service.name,
-                                    port.published),
-                        "give one of them another port");
                 const bool taken = std::find(state_.listening.begin(), state_.listening.end(), port.published) !=
                                    state_.listening.end();
                 const auto other = holder([&](const Container& c) {

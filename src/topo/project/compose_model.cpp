@@ -462,6 +462,11 @@ bool Service::is_firmware() const {
     return lower(trimmed(runtime)).find("remoteproc") != std::string::npos;
 }
 
+bool Service::publishes_ports() const {
+    return !is_firmware() && network_mode != "host" && network_mode != "none" &&
+           !network_mode.starts_with("service:") && !network_mode.starts_with("container:");
+}
+
 const Service* Project::find(std::string_view service) const {
     for (const Service& s : services)
         if (s.name == service) return &s;

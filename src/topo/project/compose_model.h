@@ -88,6 +88,8 @@ struct Service {
 
     /// A service whose runtime has "remoteproc" in its name runs on another processor (section 6.2).
     [[nodiscard]] bool is_firmware() const;
+    /// Only in a network of its own are a container's ports published; firmware is in none.
+    [[nodiscard]] bool publishes_ports() const;
 };
 
 struct NamedVolume {

@@ -67,13 +67,6 @@ bool run_together(const Service& a, const Service& b) {
     });
 }
 
-/// Only in a network of its own are a container's ports published; firmware is in none.
-bool publishes(const Service& service) {
-    const std::string& mode = service.network_mode;
-    return !service.is_firmware() && mode != "host" && mode != "none" && !mode.starts_with("service:") &&
-           !mode.starts_with("container:");
-}
-
 /// Of containers that run at the same time: one name, one port of the target.
 Checked<void> check_clashes(const std::string& file, const Project& project, bool every_profile,
                             const Findings& findings) {
@@ -92,7 +85,7 @@ Checked<void> check_clashes(const std::string& file, const Project& project, boo
                                       service->name, service->container_name),
                           "give each its own"));
         for (const Port& port : service->ports) {
-            if (port.published == 0 || !publishes(*service)) continue;
+            if (port.published == 0 || !service->publishes_ports()) continue;
             const auto [from, to] = published.equal_range({port.published, port.protocol});
             const auto holder = std::find_if(from, to, [&](const auto& entry) {
                 const auto& [other, their] = entry.second;

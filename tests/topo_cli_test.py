@@ -324,6 +324,12 @@ def check_odd_files(check, folder):
     path.write_text(head.replace("P: old", 'P: ""'))
     fix = next(line for line in topo("lint", path).stdout.splitlines() if "topo configure" in line).split("fix: ")[1]
     check.equal(fix, f"topo configure -f {path} P=VALUE", "a fix that works from here")
+    path.write_text("services:\n  a: {platform: linux/arm64, image: x, ports: ['80:80']}\n  b: {platform: linux/arm64, image: y, ports: ['80:81']}\n")
+    for command in (("deploy",), ("deploy", "--plan"), ("ps",), ("logs",), ("stop",), ("down",), ("status",)):
+        starts = command[0] == "deploy"
+        ran = topo(*command, "--file", path, "-t", "root@127.0.0.1:9")
+        check.that(ran.returncode == 1 and ("wants port 80 of the target" in ran.stderr) == starts, f"{command} of a project with a clash: {ran.stderr}")
+        check.that(starts or "127.0.0.1" in ran.stderr, f"{command} goes on to the target: {ran.stderr}")
     if os.geteuid() == 0:
         os.chown(path, 1234, 2345)
         topo("configure", "-f", path, "P=mine")

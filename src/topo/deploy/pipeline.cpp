@@ -8,6 +8,7 @@
 #include "topo/deploy/health_gate.h"
 #include "topo/deploy/project_lock.h"
 #include "topo/deploy/record.h"
+#include "topo/project/compose_references.h"
 #include "topo/project/parameters.h"
 #include "topo/project/project_checks.h"
 #include "topo/system/log.h"
@@ -24,6 +25,8 @@ host::Result<void> check(const Project& project, const DeployOptions& options) {
     for (const std::string& name : project.missing_variables)
         warn(fmt::format("The \"{}\" variable is not set. Defaulting to a blank string.", name));
     if (!project.success_message_is_text) warn("x-topo.deployment_success_message is no text; it will not be shown");
+    if (const auto clear = check_clashes(file, project, false, Findings()); !clear)
+        return std::unexpected(host::Error(clear.error()).with_context("the project cannot be started"));
     if (!options.project_checks) return {};
     const std::vector<Finding> findings = check_project(project, file);
     if (!findings.empty())

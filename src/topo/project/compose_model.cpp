@@ -559,10 +559,7 @@ Checked<Project> load_project(const LoadOptions& options) {
             if (message->is_scalar()) project.success_message = message->value;
         }
     // Of what was left out as wrong others may speak.
-    if (findings.count() == 0) {
-        const bool every_profile = std::find(profiles.begin(), profiles.end(), "*") != profiles.end();
-        TRY(check_references(file, project, every_profile, findings));
-    }
+    if (findings.count() == 0) TRY(check_references(file, project, findings));
     project.missing_variables.assign(variables.missing().begin(), variables.missing().end());
     return project;
 }

@@ -38,6 +38,15 @@ class Model : public ::testing::Test {
     std::filesystem::path folder_;
 };
 
+// Of what runs already the file must be readable, whatever a new start would run into.
+TEST_F(Model, AClashIsNoReasonNotToLookAtAProject) {
+    const auto project = load(
+        "services:\n  a: {image: x, ports: [\"80:80\"], container_name: c}\n  b: {image: x, ports: [\"80:81\"], "
+        "container_name: c, scale: 2}\n");
+    ASSERT_TRUE(project) << project.error().describe();
+    EXPECT_EQ(project->services.size(), 2U);
+}
+
 TEST_F(Model, TheNpuProjectResolvesAsDocumented) {
     write("webapp/compose.yaml",
           "services:\n  webapp:\n    platform: linux/arm64\n    build: {context: ., dockerfile: Dockerfile, "

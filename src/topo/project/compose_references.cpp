@@ -1,6 +1,9 @@
 #include "topo/project/compose_references.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -43,20 +46,29 @@ Checked<void> check_service(const std::string& file, const Project& project, con
         if (network != "default" && std::none_of(project.networks.begin(), project.networks.end(),
                                                  [&](const Network& n) { return n.key == network; }))
             TRY(undefined(service.mark, fmt::format(" refers to undefined network {}", network)));
-    if (service.scale > 1 && !service.container_name.empty())
-        TRY(findings.take(finding(
-            "compose.clash", file, service.mark,
-            fmt::format("service \"{}\" has a container_name, so it cannot run {} times", service.name, service.scale),
-            "leave container_name out, or the scale at 1")));
     return {};
 }
 
-/// Can both be listened at? An address that is not said is every one.
+/// An address to listen at; with :: and 0.0.0.0 all of its kind.
+struct Listening {
+    int family = AF_UNSPEC;  ///< AF_UNSPEC: every one, or no address at all
+    std::array<unsigned char, sizeof(in6_addr)> bytes{};
+
+    explicit Listening(const std::string& text) {
+        for (const int one : {AF_INET, AF_INET6})
+            if (::inet_pton(one, text.c_str(), bytes.data()) == 1) {
+                family = one;
+                return;
+            }
+    }
+    [[nodiscard]] bool is_every() const { return bytes == decltype(bytes){}; }
+};
+
+/// Would one be in the other's way? An address that is not said is every one.
 bool are_one_address(const std::string& a, const std::string& b) {
-    const auto covers = [](const std::string& wide, const std::string& other) {
-        return wide.empty() || (wide == "0.0.0.0" && other.find(':') == std::string::npos);
-    };
-    return a == b || covers(a, b) || covers(b, a);
+    if (a == b || a.empty() || b.empty()) return true;
+    const Listening one(a), other(b);
+    return one.family == other.family && (one.bytes == other.bytes || one.is_every() || other.is_every());
 }
 
 /// Whatever profiles are chosen? Those of different profiles may be each other's alternative.
@@ -67,39 +79,45 @@ bool run_together(const Service& a, const Service& b) {
     });
 }
 
-/// Of containers that run at the same time: one name, one port of the target.
-Checked<void> check_clashes(const std::string& file, const Project& project, bool every_profile,
-                            const Findings& findings) {
-    const auto together = [&](const Service& a, const Service& b) { return !every_profile || run_together(a, b); };
-    const auto clash = [&](Mark mark, std::string message, std::string fix) {
-        return findings.take(finding("compose.clash", file, mark, std::move(message), std::move(fix)));
-    };
-    std::multimap<std::pair<std::uint16_t, std::string>, std::pair<const Service*, const Port*>> published;
-    for (auto service = project.services.begin(); service != project.services.end(); ++service) {
-        if (service->scale == 0) continue;
-        for (auto other = project.services.begin(); other != service; ++other)
-            if (other->scale != 0 && !service->container_name.empty() &&
-                service->container_name == other->container_name && together(*service, *other))
-                TRY(clash(service->mark,
-                          fmt::format("services \"{}\" and \"{}\" have one container_name, \"{}\"", other->name,
-                                      service->name, service->container_name),
-                          "give each its own"));
-        for (const Port& port : service->ports) {
-            if (port.published == 0 || !service->publishes_ports()) continue;
-            const auto [from, to] = published.equal_range({port.published, port.protocol});
-            const auto holder = std::find_if(from, to, [&](const auto& entry) {
-                const auto& [other, their] = entry.second;
-                return are_one_address(their->host_ip, port.host_ip) && together(*other, *service) &&
-                       (other != &*service || their->target != port.target);
-            });
-            if (holder != to)
-                TRY(clash(port.mark,
-                          fmt::format("service \"{}\" wants port {} of the target, which service \"{}\" has already",
-                                      service->name, port.published, holder->second.first->name),
-                          "publish another port"));
-            published.insert({{port.published, port.protocol}, {&*service, &port}});
-        }
+/// Those that `first` waits for, itself included, by way of depends_on.
+std::set<const Service*> waited_for(const Project& project, const Service& first) {
+    std::set<const Service*> found = {&first};
+    std::vector<const Service*> left = {&first};
+    while (!left.empty()) {
+        const Service& service = *left.back();
+        left.pop_back();
+        for (const Dependency& d : service.depends_on)
+            if (const Service* other = project.find(d.service); other != nullptr && found.insert(other).second)
+                left.push_back(other);
     }
+    return found;
+}
+
+/// Does `later`, or what it waits for, start only when `earlier` has come to its end?
+bool follows(const Project& project, const Service& later, const Service& earlier) {
+    const std::set<const Service*> before = waited_for(project, later);
+    return std::any_of(before.begin(), before.end(), [&](const Service* service) {
+        return std::any_of(service->depends_on.begin(), service->depends_on.end(), [&](const Dependency& d) {
+            return d.condition == Dependency::Condition::Completed && d.service == earlier.name;
+        });
+    });
+}
+
+Checked<void> check_scale(const std::string& file, const Service& service, const Findings& findings) {
+    if (service.scale < 2) return {};
+    if (!service.container_name.empty())
+        TRY(findings.take(finding(
+            "compose.clash", file, service.mark,
+            fmt::format("service \"{}\" has a container_name, so it cannot run {} times", service.name, service.scale),
+            "leave container_name out, or the scale at 1")));
+    for (const Port& port : service.ports)
+        if (port.published != 0 && service.publishes_ports())
+            TRY(findings.take(finding("compose.clash", file, port.mark,
+                                      fmt::format("service \"{}\" runs {} times, and each wants port {} of the target",
+                                                  service.name, service.scale, port.published),
+                                      fmt::format("write \"{}\", so that the engine chooses a port for each, or leave "
+                                                  "the scale at 1",
+                                                  port.target))));
     return {};
 }
 
@@ -147,11 +165,48 @@ Checked<void> check_cycles(const std::string& file, const Project& project, cons
 
 }  // namespace
 
-Checked<void> check_references(const std::string& file, const Project& project, bool every_profile,
-                               const Findings& findings) {
+Checked<void> check_references(const std::string& file, const Project& project, const Findings& findings) {
     for (const Service& service : project.services) TRY(check_service(file, project, service, findings));
-    TRY(check_clashes(file, project, every_profile, findings));
     return check_cycles(file, project, findings);
+}
+
+Checked<void> check_clashes(const std::string& file, const Project& project, bool every_profile,
+                            const Findings& findings) {
+    const auto together = [&](const Service& a, const Service& b) {
+        return (!every_profile || run_together(a, b)) && !follows(project, a, b) && !follows(project, b, a);
+    };
+    const auto clash = [&](Mark mark, std::string message, std::string fix) {
+        return findings.take(finding("compose.clash", file, mark, std::move(message), std::move(fix)));
+    };
+    std::multimap<std::pair<std::uint16_t, std::string>, std::pair<const Service*, const Port*>> published;
+    for (auto service = project.services.begin(); service != project.services.end(); ++service) {
+        if (service->scale == 0) continue;
+        TRY(check_scale(file, *service, findings));
+        // A container that has come to its end keeps its name, so that here it does not matter who waits for whom.
+        for (auto other = project.services.begin(); other != service; ++other)
+            if (other->scale != 0 && !service->container_name.empty() &&
+                service->container_name == other->container_name && (!every_profile || run_together(*service, *other)))
+                TRY(clash(service->mark,
+                          fmt::format("services \"{}\" and \"{}\" have one container_name, \"{}\"", other->name,
+                                      service->name, service->container_name),
+                          "give each its own"));
+        for (const Port& port : service->ports) {
+            if (port.published == 0 || !service->publishes_ports()) continue;
+            const auto [from, to] = published.equal_range({port.published, port.protocol});
+            const auto holder = std::find_if(from, to, [&](const auto& entry) {
+                const auto& [other, their] = entry.second;
+                if (!are_one_address(their->host_ip, port.host_ip)) return false;
+                return other == &*service ? their->target != port.target : together(*other, *service);
+            });
+            if (holder != to)
+                TRY(clash(port.mark,
+                          fmt::format("service \"{}\" wants port {} of the target, which service \"{}\" has already",
+                                      service->name, port.published, holder->second.first->name),
+                          "publish another port"));
+            published.insert({{port.published, port.protocol}, {&*service, &port}});
+        }
+    }
+    return {};
 }
 
 }  // namespace talpa::topo

@@ -160,6 +160,12 @@ TEST_F(Lint, WhatTwoContainersCannotBothHave) {
         {"ports: [\"80:80\", \"80:81\"]", "init: true", "2:57", "\"a\" wants port 80"},
         {"ports: [\"8080-8082:80-82\"]", "ports: [\"8082:80\"]", "3:48", "port 8082"},
         {"ports: [\"80:80\"], profiles: [p, q]", "ports: [\"80:80\"], profiles: [q]", "3:48", "port 80 of"},
+        {"ports: [\"[::]:80:80\"]", "ports: [\"[::1]:80:80\"]", "3:48", "port 80 of the target"},
+        {"ports: [\"[0:0::0]:80:80\"]", "ports: [\"[fe80::1]:80:80\"]", "3:48", "port 80 of the target"},
+        {"ports: [\"80:80\"], scale: 2", "init: true", "2:48", "\"a\" runs 2 times, and each wants port 80"},
+        {"ports: [\"80:80\"]", "ports: [\"80:80\"], depends_on: {a: {condition: service_started}}", "3:48", "port 80"},
+        {"container_name: q", "container_name: q, depends_on: {a: {condition: service_completed_successfully}}", "3:3",
+         "have one container_name"},
         {"container_name: q, scale: 2", "init: true", "2:3", "has a container_name, so it cannot run 2 times"},
         {"build: {context: ., additional_contexts: {x: \"service:b\"}}",
          "build: {context: ., additional_contexts: {y: \"service:a\"}}", "2:47", "lead back to itself"},
@@ -191,8 +197,29 @@ TEST_F(Lint, WhatTwoContainersMayHave) {
         {"ports: [\"80:80\"], container_name: c", "ports: [\"80:80\"], network_mode: \"service:a\""},
         {"ports: [\"80:80\"]", "ports: [\"80:80\"], runtime: io.containerd.remoteproc.v1"},
         {"ports: [\"80-81:80-81\"]", "ports: [\"82:80\"]"},
+        {"ports: [\"80:80\"]", "ports: [\"80:80\"], depends_on: {a: {condition: service_completed_successfully}}"},
+        {"ports: [\"80:80\"], depends_on: {b: {condition: service_completed_successfully}}", "ports: [\"80:80\"]"},
+        {"ports: [\"[::]:80:80\"]", "ports: [\"127.0.0.1:80:80\"]"},
+        {"ports: [\"80\"], scale: 2", "init: true"},
+        {"ports: [\"80:80\"], scale: 2, network_mode: host", "init: true"},
     };
     for (const auto& [first, second] : rows) EXPECT_THAT(said(two_services(first, second)), IsEmpty()) << first;
+}
+
+// "c" waits for "b", and "b" for the end of "a": "a" has come to its end when "c" starts. Not so where only "b" ends.
+TEST_F(Lint, WhoWaitsForTheEndOfAnotherMayHaveItsPort) {
+    const auto three = [&](const char* b_waits, const char* c_waits) {
+        const auto one = [](const std::string& name, const std::string& rest) {
+            return fmt::format("  {}: {{platform: linux/arm64, image: x, {}}}\n", name, rest);
+        };
+        const auto waits = [](const char* name, const char* condition) {
+            return fmt::format("depends_on: {{{}: {{condition: service_{}}}}}", name, condition);
+        };
+        return said("services:\n" + one("c", "ports: [\"80:80\"], " + waits("b", c_waits)) +
+                    one("b", waits("a", b_waits)) + one("a", "ports: [\"80:80\"]"));
+    };
+    EXPECT_THAT(three("completed_successfully", "started"), IsEmpty());
+    EXPECT_THAT(three("started", "completed_successfully"), ElementsAre(HasSubstr("\"a\" wants port 80")));
 }
 
 TEST(Forms, ImageReferences) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/host/file.h"
+#include "topo/project/compose_references.h"
 #include "topo/project/parameters.h"
 #include "topo/project/x_topo.h"
 #include "topo/system/text.h"
@@ -117,6 +118,10 @@ std::vector<Finding> lint(const std::filesystem::path& path) {
         add_once(findings, x_topo.error());
     std::vector<Finding> wrong;
     const auto project = load_project({.file = path, .profiles = {"*"}, .variables = {}, .all = &wrong});
+    const bool whole = std::all_of(wrong.begin(), wrong.end(), [](const Finding& one) {
+        return one.code == "compose.reference" || one.code == "compose.cycle";
+    });
+    if (project && whole) (void)check_clashes(file, *project, true, Findings(&wrong));
     for (Finding& one : wrong) {
         if (one.file == std::filesystem::absolute(path).lexically_normal().string()) one.file = file;
         add_once(findings, std::move(one));

@@ -49,8 +49,8 @@ std::vector<Dependency> dependencies_of(const Json& list) {
     for (const Json& one : list) {
         if (!one.is_object()) continue;
         Dependency dependency;
-        dependency.service = text_of(one, "service");
-        const std::string wanted = text_of(one, "condition");
+        dependency.service = text_of(at(one, "service"));
+        const std::string wanted = text_of(at(one, "condition"));
         dependency.condition = Dependency::Condition::Healthy;
         for (const auto& [name, condition] : kConditions)
             if (wanted == name) dependency.condition = condition;

@@ -291,6 +291,24 @@ def check_killed(check, board, project):
         time.sleep(0.1)
     process.kill()
     process.communicate()
+    # The next one is bad too: what comes back is the last good one, not the one that nobody has seen to be good.
+    marker = f"/root/.local/state/topo/{project.name}/begun"
+    check.equal(board.run(f"cat {marker}").stdout, "deploy\n", "the deployment that was cut is marked")
+    write("five", "    command: [fail]\n")
+    ran = deploy(project)
+    check.that(ran.returncode == 1 and f"the old containers run again: {name}" in ran.stderr, f"bad after one that was cut: {ran.stdout}{ran.stderr}")
+    check.equal((identity(), page(), board.run(f"cat {marker}", check=False).stdout), (before, "v1 two", ""), "the last good one itself, and nothing is begun any more")
+    check.equal(board.run("podman ps -a --format '{{.Names}}'").stdout, f"{name}\n", "and nothing beside it")
+    write("four", "    healthcheck: {test: [\"CMD\", \"/none\"], interval: 1s}\n")
+    process = start("--wait", "10m")
+    for _ in range(600):
+        names = board.run("podman ps -a --format '{{.Names}}'").stdout.split()
+        if f"topo-old-{name}" in names and name in names:
+            break
+        time.sleep(0.1)
+    process.kill()
+    process.communicate()
+    board.run(f"podman rm --force topo-old-{name}")  # whatever is there, the marker tells
     ran = topo("rollback", "--target", TARGET, cwd=project)
     check.that(ran.returncode == 0 and "the last deployment did not come to its end" in ran.stderr, f"rollback of a deployment that was cut: {ran.stdout}{ran.stderr}")
     check.equal((page(), board.run("podman ps -a --format '{{.Names}}'").stdout), ("v1 two", f"{name}\n"), "the last good one, and nothing beside it")

@@ -79,8 +79,10 @@ host::Result<Leftovers> find_leftovers(const Opened& o) {
     TRY_ASSIGN(const Records records, read_records(o.engine.target(), o.project.name));
     std::set<std::string> needed;
     Leftovers leftovers;
+    // Of a deployment that was cut what it put aside is the good one.
+    const bool cut = records.begun != Begun::No && was_cut(records, containers);
     for (const Container& c : containers) {
-        if (is_aside(c))
+        if (is_aside(c) && !cut)
             leftovers.aside.push_back(c);
         else
             needed.insert(c.image_id);

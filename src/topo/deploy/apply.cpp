@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -16,8 +15,6 @@
 
 namespace talpa::topo {
 namespace {
-
-constexpr std::string_view kAside = "topo-old-";
 
 std::string advice_for(const std::string& said) {
     if (said.find("address already in use") != std::string::npos ||
@@ -35,13 +32,29 @@ std::string advice_for(const std::string& said) {
     return {};
 }
 
-bool is_up(const Container& c) {
-    return c.state == "running" || c.state == "restarting" || c.state == "paused";
-}
-
 // Somebody else's container has that name: it is not ours, and nothing was made that could be removed.
 bool name_is_taken(const std::string& said) {
     return said.find("container name") != std::string::npos && said.find("already in use") != std::string::npos;
+}
+
+bool gone(const Engine& engine, const std::string& name) {
+    const auto asked = engine.run({"inspect", "--type", "container", name}, kStartTime, Engine::Check::Nothing);
+    return asked && asked->status != 0;
+}
+
+// One after the other, and again those that others had to go before (Podman). What is left, and what was said of it.
+std::vector<std::pair<Container, std::string>> remove_all(const Engine& engine, std::vector<Container> containers) {
+    for (;;) {
+        std::vector<std::pair<Container, std::string>> left;
+        for (const Container& c : containers) {
+            const auto ran = engine.run({"rm", "--force", c.id}, kStartTime, Engine::Check::Nothing);
+            if ((ran && ran->ok()) || gone(engine, c.id)) continue;
+            left.emplace_back(c, ran ? engine.readable(ran->err) : ran.error().message);
+        }
+        if (left.empty() || left.size() == containers.size()) return left;
+        containers.clear();
+        for (const auto& [container, said] : left) containers.push_back(container);
+    }
 }
 
 class Applying {
@@ -49,24 +62,35 @@ class Applying {
     Applying(const Engine& engine, const ApplyOptions& options, const ApplyEvents& events)
         : engine_(engine), options_(options), events_(events) {}
 
-    host::Result<void> run(const ApplyPlan& plan) {
+    host::Result<void> run(const ApplyPlan& plan, bool& as_before) {
+        as_before = false;
         auto result = steps(plan);
-        if (result) return finish(plan);
+        if (result) {
+            finish(plan);
+            return {};
+        }
         if (!options_.roll_back) return std::unexpected(std::move(result.error()));
-        return std::unexpected(undone(std::move(result.error())));
+        return std::unexpected(undone(std::move(result.error()), as_before));
     }
 
   private:
+    // A container that makes room, and what it is to be again if this ends badly.
+    struct Aside {
+        Container old;
+        std::string name;
+        bool up = false;
+    };
+
     host::Result<void> steps(const ApplyPlan& plan) {
         // A network or volume that running containers use is there.
         if (std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) { return step.act != Act::Keep; }))
             for (const Resource& resource : plan.resources) TRY(make(resource));
-        if (options_.remove_orphans) TRY(remove_containers(engine_, plan.orphans, events_));
+        if (options_.remove_orphans) TRY(remove_for_good(plan.orphans));
         // A name may be wanted more than once at a time: what must go goes first (a port may move between services).
         for (const Step& step : plan.steps)
-            if (step.act == Act::Remove) TRY(remove_containers(engine_, {*step.existing}, events_));
-        for (const Step& step : plan.steps)
-            if (step.act == Act::Replace) TRY(put_aside(*step.existing));
+            if (step.act == Act::Remove) TRY(remove_for_good({*step.existing}));
+        for (const Container& old : plan.leftovers) TRY(quiet(old, plan));
+        for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step) TRY(make_room(*step));
         std::vector<Desired> watched;
         std::vector<const Step*> wave;  // these need none of each other
         for (const Step& step : plan.steps) {
@@ -134,14 +158,44 @@ class Applying {
         return {};
     }
 
-    host::Result<void> put_aside(const Container& old) {
-        const std::string aside = std::string(kAside) + old.name;
-        (void)engine_.run({"rm", "--force", aside}, kStartTime, Engine::Check::Nothing);
-        aside_.push_back(old);  // first: whoever is interrupted in what follows does not know how far it came
-        if (is_up(old)) {
-            stopped_.insert(old.id);
-            TRY(engine_.run({"stop", old.id}, kStartTime));
+    host::Result<void> remove_for_good(const std::vector<Container>& containers) {
+        if (!containers.empty()) removed_ = true;
+        return remove_containers(engine_, containers, events_);
+    }
+
+    // Remembered before it is stopped: whoever is interrupted in what follows does not know how far it came.
+    host::Result<void> stop(const Container& old, std::string name, bool up) {
+        aside_.push_back({old, std::move(name), up});
+        if (is_up(old)) TRY(engine_.run({"stop", old.id}, kStartTime));
+        return {};
+    }
+
+    // What lies there from earlier may have been started at a boot (Docker does that with `restart: always`), and have
+    // the port. Beside the container of its service it does not come back.
+    host::Result<void> quiet(const Container& old, const ApplyPlan& plan) {
+        if (!is_up(old)) return {};
+        return stop(old, old.name, std::none_of(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {
+                        return step.act != Act::Remove && step.desired.service == old.service;
+                    }));
+    }
+
+    // The last to be started goes first: it may need another's network.
+    host::Result<void> make_room(const Step& step) {
+        const bool replace = step.act == Act::Replace;
+        if (step.comeback) {
+            // What is there now has never been seen to be good: it goes, and does not come back.
+            TRY(stop(*step.comeback, step.desired.name, true));
+            if (replace) return remove_containers(engine_, {*step.existing}, [](const std::string&, auto) {});
+            if (step.existing) unproven_.push_back(*step.existing);
+            return {};
         }
+        if (!replace) return {};
+        const Container& old = *step.existing;
+        // Who put it aside had stopped it.
+        if (is_aside(old)) return stop(old, step.desired.name, true);
+        const std::string aside = aside_name(old.name);
+        (void)engine_.run({"rm", "--force", aside}, kStartTime, Engine::Check::Nothing);
+        TRY(stop(old, old.name, is_up(old)));
         TRY(engine_.run({"rename", old.id, aside}, kStartTime));
         return {};
     }
@@ -212,52 +266,67 @@ class Applying {
     }
 
     // All is well: what was kept aside may go, by this deployment or by one that was killed.
-    host::Result<void> finish(const ApplyPlan& plan) {
-        for (const auto* all : std::initializer_list<const std::vector<Container>*>{&aside_, &plan.leftovers})
-            for (const Container& old : *all)
-                (void)engine_.run({"rm", "--force", old.id}, kStartTime, Engine::Check::Nothing);
-        return {};
+    void finish(const ApplyPlan& plan) {
+        std::vector<Container> old;
+        for (const Aside& one : aside_) old.push_back(one.old);
+        for (const Container& one : plan.leftovers)
+            if (std::none_of(old.begin(), old.end(), [&](const Container& other) { return other.id == one.id; }))
+                old.push_back(one);
+        const auto left = remove_all(engine_, old);
+        if (left.empty()) return;
+        std::vector<std::string> names;
+        for (const auto& [container, said] : left)
+            names.push_back(is_aside(container) ? container.name : aside_name(container.name));
+        warn(fmt::format("of the deployment before, {} could not be removed ({}); to remove it: {}",
+                         joined(names, ", "), left.front().second,
+                         next_command("prune", engine_.target().destination().uri())));
     }
 
+    struct Back {
+        bool named = false, as_it_was = false;
+    };
     // Under its own name again, and running if it was. What was begun may be going on there: `stop` waits for its end.
-    [[nodiscard]] std::pair<bool, bool> put_back(const Container& old) {
-        const bool was_up = stopped_.contains(old.id);
-        if (was_up) (void)engine_.run({"stop", old.id}, kStartTime, Engine::Check::Nothing);
-        const auto asked = engine_.run({"inspect", "--type", "container", "--format", "{{.Name}}", old.id}, kStartTime,
+    [[nodiscard]] Back put_back(const Aside& one) const {
+        const std::string& id = one.old.id;
+        if (one.up) (void)engine_.run({"stop", id}, kStartTime, Engine::Check::Nothing);
+        const auto asked = engine_.run({"inspect", "--type", "container", "--format", "{{.Name}}", id}, kStartTime,
                                        Engine::Check::Nothing);
         std::string name = asked ? std::string(trimmed(asked->out)) : std::string();
         if (name.starts_with('/')) name.erase(0, 1);
-        bool named = name == old.name;
-        if (!named) {
-            const auto renamed = engine_.run({"rename", old.id, old.name}, kStartTime, Engine::Check::Nothing);
-            named = renamed && renamed->ok();
+        Back back{.named = name == one.name, .as_it_was = true};
+        if (!back.named) {
+            const auto renamed = engine_.run({"rename", id, one.name}, kStartTime, Engine::Check::Nothing);
+            back.named = renamed && renamed->ok();
         }
-        bool started = true;
-        if (was_up) {
-            const auto ran = engine_.run({"start", old.id}, kStartTime, Engine::Check::Nothing);
-            started = ran && ran->ok();
+        if (one.up) {
+            const auto ran = engine_.run({"start", id}, kStartTime, Engine::Check::Nothing);
+            back.as_it_was = ran && ran->ok();
         }
-        return {named, started};
+        return back;
     }
 
     // Back to what ran before; the error tells what could not be undone.
-    host::Error undone(host::Error error) {
+    host::Error undone(host::Error error, bool& as_before) {
         const InterruptShield shield;
-        std::vector<std::string> trouble, restored;
+        std::vector<std::string> trouble, running, others;
         for (auto name = made_.rbegin(); name != made_.rend(); ++name) {
             const auto removed = engine_.run({"rm", "--force", *name}, kStartTime, Engine::Check::Nothing);
-            if ((!removed || !removed->ok()) && !gone(*name))
+            if ((!removed || !removed->ok()) && !gone(engine_, *name))
                 trouble.push_back(fmt::format("{} (new) is still there", *name));
         }
-        for (const Container& old : aside_) {
-            const auto [named, started] = put_back(old);
-            if (named && started) {
-                restored.push_back(old.name);
-                events_(old.name, "Restored");
+        for (const auto& [container, said] : remove_all(engine_, unproven_))
+            trouble.push_back(
+                fmt::format("{} (of a deployment that was cut) is still there: {}", container.name, said));
+        for (auto one = aside_.rbegin(); one != aside_.rend(); ++one) {
+            const Back back = put_back(*one);
+            if (!back.named) {
+                trouble.push_back(fmt::format("{} (old) is still called {}", one->name,
+                                              is_aside(one->old) ? one->old.name : aside_name(one->old.name)));
+            } else if (!back.as_it_was) {
+                trouble.push_back(fmt::format("{} (old) did not start again", one->name));
             } else {
-                trouble.push_back(
-                    fmt::format("{} (old) {}", old.name,
-                                named ? "did not start again" : "is still called " + std::string(kAside) + old.name));
+                (one->up ? running : others).push_back(one->name);
+                events_(one->name, "Restored");
             }
         }
         // A volume may hold data by now; a network that was made for this and is empty again is of no use.
@@ -267,104 +336,36 @@ class Applying {
         }
         // Behind what a container printed, which stands in lines of its own.
         const char* next = error.message.find('\n') == std::string::npos ? "; " : "\n";
-        if (!restored.empty())
-            error.message += fmt::format("{}the old containers run again: {}", next, joined(restored, ", "));
-        if (restored.empty() && trouble.empty() && !made_.empty())
+        if (!running.empty())
+            error.message += fmt::format("{}the old containers run again: {}", next, joined(running, ", "));
+        if (!others.empty())
+            error.message += fmt::format("{}put back, not running, as before: {}", next, joined(others, ", "));
+        if (aside_.empty() && trouble.empty() && !made_.empty())
             error.message += fmt::format("{}what had been started was removed: {}", next, joined(made_, ", "));
         if (!trouble.empty())
             error.message +=
                 fmt::format("{}NOT undone on {}: {}", next,
                             engine_.target().is_local() ? "this machine" : engine_.target().destination().uri(),
                             joined(trouble, ", "));
+        as_before = trouble.empty() && !removed_;
         return error;
-    }
-
-    [[nodiscard]] bool gone(const std::string& name) const {
-        const auto asked = engine_.run({"inspect", "--type", "container", name}, kStartTime, Engine::Check::Nothing);
-        return asked && asked->status != 0;
     }
 
     const Engine& engine_;
     const ApplyOptions& options_;
     const ApplyEvents& events_;
     std::mutex mutex_;  // of made_ and events_, while containers are started
-    std::vector<Container> aside_;
-    std::set<std::string> stopped_;
+    std::vector<Aside> aside_;
+    std::vector<Container> unproven_;  // in the place of one that comes back
+    bool removed_ = false;             // something that does not come back
     std::vector<std::string> made_, networks_;
 };
 
 }  // namespace
 
-std::string_view name_of(Act act) {
-    switch (act) {
-        case Act::Keep:
-            return "keep";
-        case Act::Start:
-            return "start";
-        case Act::Create:
-            return "create";
-        case Act::Replace:
-            return "replace";
-        case Act::Remove:
-            return "remove";
-    }
-    return "keep";
-}
-
-bool is_aside(const Container& container) {
-    return container.name.starts_with(kAside);
-}
-
-ApplyPlan plan_apply(std::vector<Desired> desired, const std::vector<Container>& existing,
-                     std::vector<Resource> resources, const ApplyOptions& options) {
-    ApplyPlan plan;
-    plan.resources = std::move(resources);
-    std::set<std::string> services, taken;
-    for (const Desired& d : desired) services.insert(d.service);
-    for (Desired& d : desired) {
-        Step step;
-        // One that a killed topo had put aside is the service's only if there is no other.
-        auto found = existing.end();
-        for (const bool aside : {false, true})
-            if (found == existing.end())
-                found = std::find_if(existing.begin(), existing.end(), [&](const Container& c) {
-                    return !c.oneoff && is_aside(c) == aside &&
-                           (c.name == d.name || (c.service == d.service && c.number == d.number));
-                });
-        if (found == existing.end()) {
-            step.act = Act::Create;
-        } else {
-            step.existing = *found;
-            taken.insert(found->id);
-            const bool changed = found->hash != d.hash || (!found->image_id.empty() && found->image_id != d.image_id);
-            const bool replace =
-                options.recreate == Recreate::Always || (options.recreate == Recreate::Changed && changed);
-            step.act = replace ? Act::Replace : found->state == "running" ? Act::Keep : Act::Start;
-        }
-        step.desired = std::move(d);
-        plan.steps.push_back(std::move(step));
-    }
-    for (const Container& c : existing) {
-        if (taken.contains(c.id) || c.oneoff) continue;
-        if (is_aside(c)) {
-            plan.leftovers.push_back(c);
-            continue;
-        }
-        if (services.contains(c.service)) {  // a higher number than scale wants
-            Step step;
-            step.act = Act::Remove;
-            step.existing = c;
-            plan.steps.push_back(std::move(step));
-        } else {
-            plan.orphans.push_back(c);
-        }
-    }
-    return plan;
-}
-
 host::Result<void> apply(const Engine& engine, const ApplyPlan& plan, const ApplyOptions& options,
-                         const ApplyEvents& events) {
-    return Applying(engine, options, events).run(plan);
+                         const ApplyEvents& events, bool& as_before) {
+    return Applying(engine, options, events).run(plan, as_before);
 }
 
 host::Result<void> stop_containers(const Engine& engine, const std::vector<Container>& containers,

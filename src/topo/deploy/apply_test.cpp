@@ -92,5 +92,164 @@ TEST_F(Apply, ARecordWithoutTheOrderIsFollowedOneByOne) {
     EXPECT_EQ(read("log").find("--name p-side-1"), std::string::npos) << "not beside the first";
 }
 
+class Cut : public Apply {
+  protected:
+    // Returns what apply() said.
+    [[nodiscard]] host::Result<void> apply_now(const std::vector<Desired>& all) {
+        const ApplyPlan plan = plan_apply(all, containers(), {}, options_);
+        return apply(engine_, plan, options_, ignore_, as_before_);
+    }
+    bool as_before_ = false;
+};
+
+constexpr const char* kWeb = "services:\n  web: {image: w}\n";
+
+// Killed while it waited for the new one, which nobody has seen to be good: if the next one is bad the last good one
+// comes back, not that.
+TEST_F(Cut, ASecondBadDeploymentDoesNotDestroyTheLastGoodContainer) {
+    there("topo-old-p-web-1", "web", "a", "good", "exited");
+    there("p-web-1", "web", "b", "unproven");
+    options_.cut = true;
+    const auto all = desired(kWeb, {{"web", "bad"}});
+    const auto done = apply_now(all);
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error().message, HasSubstr("the old containers run again: p-web-1"));
+    EXPECT_THAT(now(), ElementsAre("p-web-1 good running"));
+    EXPECT_TRUE(as_before_);
+}
+
+TEST_F(Cut, NorDoesOneThatKeepsWhatWasBegun) {
+    there("topo-old-p-web-1", "web", "a", "good", "exited");
+    const auto all = desired("services:\n  web: {image: w}\n  x: {image: y}\n", {{"web", "unproven"}, {"x", "bad"}});
+    there("p-web-1", "web", all[0].hash, "unproven");
+    options_.cut = true;
+    ASSERT_FALSE(apply_now(all));
+    EXPECT_THAT(now(), ElementsAre("p-web-1 good running"));
+    // And if all is well it goes.
+    std::filesystem::remove_all(folder_ / "c");
+    std::filesystem::create_directories(folder_ / "c");
+    write("tags/localhost+y", "well\n");
+    there("topo-old-p-web-1", "web", "a", "good", "exited");
+    there("p-web-1", "web", all[0].hash, "unproven");
+    ASSERT_TRUE(apply_now(all));
+    EXPECT_THAT(now(), ElementsAre("p-web-1 unproven running", "p-x-1 well running"));
+}
+
+// Killed between putting the old one aside and starting the new one.
+TEST_F(Cut, WhatIsThereOnlyUnderTheOtherNameComesBackUnderItsOwn) {
+    there("topo-old-p-web-1", "web", "a", "good", "exited");
+    options_.cut = true;
+    const auto done = apply_now(desired(kWeb, {{"web", "bad"}}));
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error().message, HasSubstr("the old containers run again: p-web-1"));
+    EXPECT_THAT(now(), ElementsAre("p-web-1 good running"));
+}
+
+TEST_F(Cut, OnlyThoseThatWereStartedAreSaidToRun) {
+    there("p-web-1", "web", "a", "good", "exited");
+    auto done = apply_now(desired(kWeb, {{"web", "bad"}}));
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error().message, HasSubstr("put back, not running, as before: p-web-1"));
+    EXPECT_EQ(done.error().message.find("run again"), std::string::npos);
+    there("p-web-1", "web", "a", "good");
+    write("refuse", "start *\n");
+    done = apply_now(desired(kWeb, {{"web", "bad"}}));
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error().message, HasSubstr("NOT undone on this machine: p-web-1 (old) did not start again"));
+    EXPECT_FALSE(as_before_);
+}
+
+TEST_F(Cut, WhatAGoodDeploymentCannotRemoveIsNamed) {
+    there("p-web-1", "web", "a", "old");
+    write("refuse", "rm --force c-p-web-1\n");
+    ::testing::internal::CaptureStderr();
+    const auto done = apply_now(desired(kWeb, {{"web", "new"}}));
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_TRUE(done);
+    EXPECT_THAT(said, HasSubstr("topo-old-p-web-1 could not be removed (refused: rm --force c-p-web-1)"));
+    EXPECT_THAT(said, HasSubstr("topo prune"));
+    EXPECT_THAT(now(), ElementsAre("p-web-1 new running", "topo-old-p-web-1 old exited"));
+}
+
+// What lies beside the records decides where a rollback goes to.
+TEST_F(Cut, TheMarkerSaysWhetherADeploymentWasCut) {
+    const auto record = [&](const char* time, const char* image) {
+        return record_json({.time = time, .containers = desired(kWeb, {{"web", image}})});
+    };
+    const auto goes_to = [&](const std::string& begun, const std::string& now_image, const std::string& aside,
+                             const char* old_text = nullptr) {
+        std::filesystem::remove_all(folder_ / "c");
+        std::filesystem::create_directories(folder_ / "c");
+        recorded("previous.json", record("PREVIOUS", "one"));
+        std::string current = record("CURRENT", "two");
+        if (old_text != nullptr) current.replace(current.find("\"marked\""), 8, old_text);
+        recorded("current.json", current);
+        std::filesystem::remove(folder_ / "state/topo/p/begun");
+        if (!begun.empty()) recorded("begun", begun);
+        there("p-web-1", "web", "h", now_image);
+        if (!aside.empty()) there("topo-old-p-web-1", "web", "h", aside, "exited");
+        Quiet quiet;
+        const auto done = rollback(project_, engine_, options_, quiet);
+        EXPECT_TRUE(done) << done.error().describe();
+        EXPECT_FALSE(std::filesystem::exists(folder_ / "state/topo/p/begun")) << begun;
+        return quiet.notes + " | " + now()[0];
+    };
+    EXPECT_EQ(goes_to("", "two", ""), "going back to the deployment of PREVIOUS | p-web-1 one running");
+    // A good one that could not remove the old container; with an older topo's record that means that it was cut.
+    EXPECT_EQ(goes_to("", "two", "one"), "going back to the deployment of PREVIOUS | p-web-1 one running");
+    const std::string cut = "the last deployment did not come to its end; going back to the deployment of CURRENT | ";
+    EXPECT_EQ(goes_to("", "two", "one", "\"mark\""), cut + "p-web-1 two running");
+    EXPECT_EQ(goes_to("", "three", "", "\"mark\""), cut + "p-web-1 two running");
+    // Only a setting had changed, or a service was new: the images are those of the record, and nothing is aside.
+    EXPECT_EQ(goes_to("deploy\n", "two", ""), cut + "p-web-1 two running");
+    EXPECT_EQ(goes_to("\x1b[2Jgarbage", "two", ""), cut + "p-web-1 two running");
+    EXPECT_EQ(goes_to("", "two", ""), "going back to the deployment of PREVIOUS | p-web-1 one running");
+    EXPECT_EQ(goes_to("rollback\n", "two", ""),
+              "the last rollback did not come to its end; going back to the deployment of PREVIOUS | p-web-1 one "
+              "running");
+    EXPECT_EQ(goes_to("unrecorded\n", "three", ""),
+              "the last deployment is in no record (keys that only the Compose plugin honours); going back to the "
+              "deployment of CURRENT | p-web-1 two running");
+}
+
+TEST_F(Cut, AFailedRollbackLeavesTheMarkerAsItWas) {
+    recorded("current.json", record_json({.time = "now", .containers = desired(kWeb, {{"web", "good"}})}));
+    recorded("previous.json", record_json({.time = "then", .containers = desired(kWeb, {{"web", "bad"}})}));
+    there("p-web-1", "web", "h", "good");
+    Quiet quiet;
+    EXPECT_FALSE(rollback(project_, engine_, options_, quiet));
+    EXPECT_EQ(read_records(engine_.target(), "p")->begun, Begun::No);
+    EXPECT_THAT(now(), ElementsAre("p-web-1 good running"));
+    // After one that was cut, what came back is what the record says.
+    std::filesystem::remove_all(folder_ / "c");
+    std::filesystem::create_directories(folder_ / "c");
+    recorded("begun", "rollback\n");
+    const std::string hash = read_records(engine_.target(), "p")->current->containers[0].hash;
+    there("topo-old-p-web-1", "web", hash, "good", "exited");
+    there("p-web-1", "web", "b", "unproven");
+    EXPECT_FALSE(rollback(project_, engine_, options_, quiet));
+    EXPECT_EQ(read_records(engine_.target(), "p")->begun, Begun::No);
+    EXPECT_THAT(now(), ElementsAre("p-web-1 good running"));
+    // What cannot be undone leaves it.
+    write("refuse", "start *\n");
+    EXPECT_FALSE(rollback(project_, engine_, options_, quiet));
+    EXPECT_EQ(read_records(engine_.target(), "p")->begun, Begun::Rollback);
+}
+
+// Docker starts what has `restart: always` at a boot, even if somebody had stopped it.
+TEST_F(Cut, WhatWasPutAsideAndRunsIsStoppedFirst) {
+    const auto all = desired(kWeb, {{"web", "new"}});
+    there("p-web-1", "web", all[0].hash, "new", "exited");
+    there("topo-old-p-web-1", "web", "a", "good");
+    there("topo-old-p-gone-1", "gone", "a", "gone");
+    options_.cut = true;
+    write("refuse", "start c-p-web-1\n");
+    ASSERT_FALSE(apply_now(all));
+    const std::string log = read("log");
+    EXPECT_LT(log.find("stop c-topo-old-p-web-1"), log.find("start c-p-web-1")) << log;
+    EXPECT_LT(log.find("stop c-topo-old-p-gone-1"), log.find("start c-p-web-1")) << log;
+    EXPECT_THAT(now(), ElementsAre("p-web-1 good running", "topo-old-p-gone-1 gone running"));
+}
+
 }  // namespace
 }  // namespace talpa::topo

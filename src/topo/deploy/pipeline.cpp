@@ -7,7 +7,6 @@
 #include "topo/deploy/build.h"
 #include "topo/deploy/health_gate.h"
 #include "topo/deploy/project_lock.h"
-#include "topo/deploy/record.h"
 #include "topo/project/compose_references.h"
 #include "topo/project/parameters.h"
 #include "topo/project/project_checks.h"
@@ -62,6 +61,7 @@ struct Asking {
     struct Answer {
         std::optional<ProjectLock> lock;
         std::vector<Container> containers;
+        host::Result<Records> records;
     };
     std::stop_source stop;
     std::future<host::Result<Answer>> answer;
@@ -75,6 +75,7 @@ struct Asking {
                       found.lock.emplace(std::move(lock));
                   }
                   TRY_ASSIGN(found.containers, engine.containers(project));
+                  if (purpose == Purpose::Change) found.records = read_records(engine.target(), project);
                   return found;
               })) {}
     Asking(const Asking&) = delete;
@@ -88,6 +89,7 @@ struct Prepared {
     TargetFacts facts;
     TargetState state;
     std::vector<Container> existing;
+    host::Result<Records> records;  // likewise
     std::vector<PreflightFinding> findings;
 };
 
@@ -146,8 +148,8 @@ host::Result<Prepared> prepare(const Project& project, const DeployOptions& opti
         TRY_ASSIGN(const std::vector<PreflightFinding> names, taken_names(project, engine, existing));
         findings.insert(findings.end(), names.begin(), names.end());
     }
-    return Prepared{std::move(there.lock), std::move(engine),   std::move(facts),
-                    std::move(state),      std::move(existing), std::move(findings)};
+    return Prepared{std::move(there.lock), std::move(engine),        std::move(facts),   std::move(state),
+                    std::move(existing),   std::move(there.records), std::move(findings)};
 }
 
 // The engine that builds, and what it can do.
@@ -239,9 +241,50 @@ std::string what_is_there(const Engine& engine, const std::string& project) {
     return text.empty() ? "; no container of the project is there now" : "; there is now: " + text;
 }
 
+// Is there what the record says, and nothing beside it?
+bool runs_as_recorded(const Record& record, const std::vector<Container>& existing) {
+    return existing.size() == record.containers.size() &&
+           std::all_of(record.containers.begin(), record.containers.end(), [&](const Desired& d) {
+               return std::any_of(existing.begin(), existing.end(), [&](const Container& c) {
+                   return c.name == d.name && c.hash == d.hash && c.image_id == d.image_id;
+               });
+           });
+}
+
+// The marker of what is at work on a project (record.h). It stays if this ends before it has been dealt with.
+class Marker {
+  public:
+    Marker(const Engine& engine, const std::string& project, host::Result<Records>& records)
+        : engine_(engine), project_(project), records_(records), before_(records ? records->begun : Begun::No) {}
+
+    void set(Begun what) {
+        if (const auto done = mark_begun(engine_.target(), project_, what); !done) warn(done.error().message);
+        if (records_) records_->begun = what;
+    }
+
+    // All is as it was; after a deployment that was cut that may be the last good one.
+    void back() {
+        const InterruptShield shield;
+        if (!records_) return;
+        Begun what = before_;
+        if (before_ == Begun::Deploy || before_ == Begun::Rollback) {
+            const auto existing = engine_.containers(project_);
+            if (existing && records_->current && runs_as_recorded(*records_->current, *existing)) what = Begun::No;
+        }
+        if (what != records_->begun) set(what);
+    }
+
+  private:
+    const Engine& engine_;
+    const std::string& project_;
+    host::Result<Records>& records_;
+    Begun before_;
+};
+
 // The containers of a record, in place of what is there.
 host::Result<void> restore(const Engine& engine, const std::string& project, Record record, const ApplyOptions& options,
-                           DeployEvents& events) {
+                           DeployEvents& events, bool& as_before) {
+    as_before = true;
     for (Desired& d : record.containers) {
         // The name means a newer image by now. Where it cannot be given back the ID does, though `ps` shows it then.
         if (!engine.tag(d.image_id, d.image)) d.words[d.image_at] = d.image_id;
@@ -250,15 +293,18 @@ host::Result<void> restore(const Engine& engine, const std::string& project, Rec
     ApplyOptions ordered = options;
     ordered.one_by_one = !record.knows_order;
     const ApplyPlan plan = plan_apply(record.containers, existing, {}, ordered);
-    return apply(engine, plan, ordered,
-                 [&](const std::string& name, std::string_view what) { events.container(name, what); });
+    return apply(
+        engine, plan, ordered, [&](const std::string& name, std::string_view what) { events.container(name, what); },
+        as_before);
 }
 
 // `up`, and then what the plugin does not do: the health gate, and the way back.
 host::Result<void> start_by_plugin(const ComposePlugin& plugin, const Project& project, const Prepared& prepared,
-                                   std::vector<Desired> desired, const ApplyOptions& options, DeployEvents& events) {
+                                   std::vector<Desired> desired, const ApplyOptions& options, Marker& marker,
+                                   DeployEvents& events) {
     const Engine& engine = prepared.engine;
-    const auto records = read_records(engine.target(), project.name);
+    const auto& records = prepared.records;
+    marker.set(Begun::Deploy);
     auto done = plugin.up(options);
     if (done) {
         TRY_ASSIGN(const std::vector<Container> now, engine.containers(project.name));
@@ -279,10 +325,14 @@ host::Result<void> start_by_plugin(const ComposePlugin& plugin, const Project& p
     }
     const InterruptShield shield;
     error.message += error.message.find('\n') == std::string::npos ? "; " : "\n";
-    if (const auto back = restore(engine, project.name, *records->current, options, events); back)
+    bool as_before = false;
+    const auto back = restore(engine, project.name, *records->current, options, events, as_before);
+    if (back) {
         error.message += "the old containers run again";
-    else
+        marker.set(Begun::No);
+    } else {
         error.message += "the old containers could not be started again: " + back.error().message;
+    }
     error.message += what_is_there(engine, project.name);
     return std::unexpected(std::move(error));
 }
@@ -363,14 +413,14 @@ host::Result<Project> deploy(const DeployOptions& options, const Target& target,
             TRY_ASSIGN(const Engine engine, engine_of(here, {}));
             return builders_of(engine);
         });
-    TRY_ASSIGN(const Prepared prepared, prepare(project, options, target, Purpose::Change));
+    TRY_ASSIGN(Prepared prepared, prepare(project, options, target, Purpose::Change));
     TRY(all_clear(prepared.findings));
     TRY_ASSIGN(const Builders builders, target.is_local() ? builders_of(prepared.engine) : host_asked.get());
     const Engine& host = builders.engine;
     TRY_ASSIGN(const Method method, find_method(options.compose, host, prepared.engine, prepared.facts.info, project));
     events.method(method);
     TRY(check_keys(project, method));
-    // What images the target has, and what was deployed before, is found out while something else takes its time.
+    // What images the target has is found out while something else takes its time.
     auto there_asked = std::async(target.is_local() ? std::launch::deferred : std::launch::async,
                                   [&] { return prepared.engine.all_images(); });
     const ComposePlugin plugin(options.file, options.profiles, host, target);
@@ -382,50 +432,67 @@ host::Result<Project> deploy(const DeployOptions& options, const Target& target,
     }
     TRY(prepared.lock->still_held());
     events.stage("Start services");
-    auto records_asked = std::async(std::launch::async, [&] { return read_records(target, project.name); });
     TRY_ASSIGN(std::vector<Desired> desired, desired_containers(project, images, prepared.facts));
     const Record record{.time = {}, .containers = desired};
+    ApplyOptions how = options.apply;
+    how.cut = was_cut(prepared.records, prepared.existing);
+    Marker marker(prepared.engine, project.name, prepared.records);
     if (method.plugin) {
-        TRY(start_by_plugin(plugin, project, prepared, std::move(desired), options.apply, events));
+        TRY(start_by_plugin(plugin, project, prepared, std::move(desired), how, marker, events));
     } else {
         TRY(make_bind_sources(project, prepared.engine));
-        const ApplyPlan plan = plan_apply(std::move(desired), prepared.existing, resources(project), options.apply);
+        const ApplyPlan plan = plan_apply(std::move(desired), prepared.existing, resources(project), how);
         for (const Container& orphan : plan.orphans)
             if (!options.apply.remove_orphans)
                 warn(fmt::format("{} belongs to a service that is no longer in the file; --remove-orphans removes it",
                                  orphan.name));
-        TRY(apply(prepared.engine, plan, options.apply,
-                  [&](const std::string& name, std::string_view what) { events.container(name, what); }));
+        if (changes_something(plan, how)) marker.set(Begun::Deploy);
+        bool as_before = false;
+        auto done = apply(
+            prepared.engine, plan, how,
+            [&](const std::string& name, std::string_view what) { events.container(name, what); }, as_before);
+        if (!done && as_before) marker.back();
+        TRY(std::move(done));
     }
     // Of keys that only the plugin honours a record knows nothing: going back to it would make other containers.
-    if (!project.not_honoured.empty())
+    if (!project.not_honoured.empty()) {
         log(Level::Debug, "not recorded for topo rollback: the project has keys that only the Compose plugin honours");
-    else if (const auto written = write_record(target, project.name, record, records_asked.get()); !written)
+        marker.set(Begun::Unrecorded);
+    } else if (const auto written = write_record(target, project.name, record, prepared.records); !written) {
         warn(written.error().message);
+    }
     publish_ports(target, record.containers);
     return project;
 }
 
-// A deployment that was cut (topo was killed, the machine went off) is in no record: something is put aside, or a
-// container has another image than the last deployment that ended well.
-static bool was_cut(const Record& last, const std::vector<Container>& existing) {
+bool was_cut(const host::Result<Records>& records, const std::vector<Container>& existing) {
+    if (records && records->begun != Begun::No) return records->begun != Begun::Unrecorded;
+    if (records && records->current && records->current->marked) return false;
+    // An older topo's: something is put aside, or has another image than the last deployment that ended well.
     return std::any_of(existing.begin(), existing.end(), [&](const Container& c) {
-        return is_aside(c) || std::any_of(last.containers.begin(), last.containers.end(), [&](const Desired& d) {
-                   return d.service == c.service && d.number == c.number && !c.image_id.empty() &&
-                          c.image_id != d.image_id;
-               });
+        return is_aside(c) || (records && records->current &&
+                               std::any_of(records->current->containers.begin(), records->current->containers.end(),
+                                           [&](const Desired& d) {
+                                               return d.service == c.service && d.number == c.number &&
+                                                      !c.image_id.empty() && c.image_id != d.image_id;
+                                           }));
     });
 }
 
 host::Result<void> rollback(const Project& project, const Engine& engine, const ApplyOptions& options,
                             DeployEvents& events) {
-    TRY_ASSIGN(const Records records, read_records(engine.target(), project.name));
+    auto records = read_records(engine.target(), project.name);
+    if (!records) return std::unexpected(std::move(records.error()));
     TRY_ASSIGN(const std::vector<Container> existing, engine.containers(project.name));
-    const bool cut = records.current && was_cut(*records.current, existing);
-    if (!records.previous && !cut)
+    ApplyOptions how = options;
+    how.cut = was_cut(records, existing);
+    const bool again = records->begun == Begun::Rollback && records->previous;  // it goes on where it was going
+    const bool unrecorded = records->begun == Begun::Unrecorded;
+    const bool current = records->current && !again && (how.cut || unrecorded);
+    if (!records->previous && !current)
         return host::failure(ErrorCode::NotFound, "there is no earlier deployment of \"{}\" to go back to",
                              project.name);
-    const Record& back = cut ? *records.current : *records.previous;
+    const Record& back = current ? *records->current : *records->previous;
     std::vector<std::string> wanted;
     for (const Desired& d : back.containers) wanted.push_back(d.image_id);
     TRY_ASSIGN(const std::vector<Image> there, engine.images(wanted));
@@ -434,9 +501,19 @@ host::Result<void> rollback(const Project& project, const Engine& engine, const 
             return host::failure(ErrorCode::NotFound, "the image {} of {} is no longer on the target",
                                  d.image_id.substr(0, 12), d.name);
     events.note(fmt::format("{}going back to the deployment of {}",
-                            cut ? "the last deployment did not come to its end; " : "", back.time));
+                            again        ? "the last rollback did not come to its end; "
+                            : unrecorded ? "the last deployment is in no record (keys that only the Compose plugin "
+                                           "honours); "
+                            : how.cut    ? "the last deployment did not come to its end; "
+                                         : "",
+                            back.time));
     events.stage("Start services");
-    TRY(restore(engine, project.name, back, options, events));
+    Marker marker(engine, project.name, records);
+    marker.set(current ? Begun::Deploy : Begun::Rollback);
+    bool as_before = false;
+    auto done = restore(engine, project.name, back, how, events, as_before);
+    if (!done && as_before) marker.back();
+    TRY(std::move(done));
     publish_ports(engine.target(), back.containers);
     return write_record(engine.target(), project.name, back, records);
 }

@@ -7,6 +7,7 @@
 #include "topo/deploy/apply.h"
 #include "topo/deploy/compose_plugin.h"
 #include "topo/deploy/preflight.h"
+#include "topo/deploy/record.h"
 #include "topo/deploy/registry.h"
 #include "topo/deploy/transfer.h"
 #include "topo/project/compose_model.h"
@@ -64,7 +65,11 @@ struct DeployPlan {
 /// Does it. Returns the project, for the success message.
 [[nodiscard]] host::Result<Project> deploy(const DeployOptions& options, const Target& target, DeployEvents& events);
 
-/// Back to the deployment before this one.
+/// Did the last deployment not come to its end (topo was killed, the machine went off)? Then the containers that were
+/// put aside are the good ones. Of the records of older topos, which left no marker, it is guessed.
+[[nodiscard]] bool was_cut(const host::Result<Records>& records, const std::vector<Container>& existing);
+
+/// Back to the deployment before this one, or, after one that was cut or is in no record, to the last that is.
 [[nodiscard]] host::Result<void> rollback(const Project& project, const Engine& engine, const ApplyOptions& options,
                                           DeployEvents& events);
 

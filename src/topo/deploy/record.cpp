@@ -1,5 +1,6 @@
 #include "topo/deploy/record.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include "base/host/json.h"
@@ -113,6 +114,12 @@ std::optional<Desired> desired_of(const Json& one) {
     return d;
 }
 
+constexpr std::pair<const char*, Begun> kBegun[] = {
+    {"deploy", Begun::Deploy},
+    {"rollback", Begun::Rollback},
+    {"unrecorded", Begun::Unrecorded},
+};
+
 std::string now() {
     const std::time_t t = std::time(nullptr);
     std::tm utc{};
@@ -130,7 +137,7 @@ std::string same_part(const Record& record) {
 }  // namespace
 
 std::string record_json(const Record& record) {
-    Json document = {{"version", 1}, {"time", record.time}, {"containers", Json::array()}};
+    Json document = {{"version", 1}, {"time", record.time}, {"marked", record.marked}, {"containers", Json::array()}};
     for (const Desired& d : record.containers) document["containers"].push_back(json_of(d));
     return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -142,6 +149,7 @@ host::Result<Record> parse_record(const std::string& text) {
         return host::failure(ErrorCode::InvalidExternalData, "the target's record of the deployment is damaged");
     Record record;
     record.time = text_of(at(document, "time"));
+    record.marked = document.contains("marked") && document["marked"] == true;
     for (const Json& one : document["containers"]) {
         auto d = desired_of(one);
         if (!d)
@@ -157,15 +165,23 @@ host::Result<Record> parse_record(const std::string& text) {
 host::Result<Records> read_records(const Target& target, const std::string& project) {
     Command command =
         target.shell(folder_line(project) +
-                     "for f in current previous; do echo \"=== $f\"; cat \"$d/$f.json\" 2>/dev/null; echo; done");
+                     "for f in current previous; do echo \"=== $f\"; cat \"$d/$f.json\" 2>/dev/null; echo; done\n"
+                     "echo === begun; if [ -e \"$d/begun\" ]; then echo \"begun $(head -n 1 \"$d/begun\")\"; fi");
     command.timeout = kQuestion;
     TRY_ASSIGN(const Outcome outcome, capture(command));
     Records records;
     const std::size_t second = outcome.out.find("\n=== previous\n");
-    if (!outcome.out.starts_with("=== current\n") || second == std::string::npos)
+    const std::size_t third = outcome.out.rfind("\n=== begun\n");
+    if (!outcome.out.starts_with("=== current\n") || second == std::string::npos || third == std::string::npos ||
+        third < second)
         return host::failure(ErrorCode::AccessFailed, "the target's records cannot be read: {}",
                              printable(trimmed(outcome.err), LineEnds::Replace));
-    const std::string current = outcome.out.substr(12, second - 12), previous = outcome.out.substr(second + 14);
+    const std::string current = outcome.out.substr(12, second - 12),
+                      previous = outcome.out.substr(second + 14, third - std::min(third, second + 14)),
+                      begun(trimmed(std::string_view(outcome.out).substr(third + 11)));
+    if (!begun.empty()) records.begun = Begun::Deploy;  // whatever else it says
+    for (const auto& [word, what] : kBegun)
+        if (begun == std::string("begun ") + word) records.begun = what;
     if (!trimmed(current).empty()) {
         TRY_ASSIGN(records.current, parse_record(current));
     }
@@ -175,15 +191,37 @@ host::Result<Records> read_records(const Target& target, const std::string& proj
     return records;
 }
 
+host::Result<void> mark_begun(const Target& target, const std::string& project, Begun what) {
+    std::string script = folder_line(project) + "rm -f \"$d/begun\"";
+    for (const auto& [word, one] : kBegun)
+        // On the disk before anything is changed: the machine may go off in it.
+        if (one == what)
+            script = folder_line(project) + fmt::format(
+                                                "umask 077; mkdir -p \"$d\" && echo {} > \"$d/begun\" || exit 1\n"
+                                                "sync \"$d/begun\" 2>/dev/null; true",
+                                                word);
+    Command command = target.shell(script);
+    command.timeout = kQuestion;
+    TRY_ASSIGN(const Outcome outcome, capture(command));
+    if (outcome.ok()) return {};
+    return host::failure(ErrorCode::AccessFailed,
+                         "it cannot be noted on the target whether a deployment is at work: {}",
+                         printable(trimmed(outcome.err), LineEnds::Replace));
+}
+
 host::Result<void> write_record(const Target& target, const std::string& project, const Record& record,
                                 const host::Result<Records>& old) {
     Record stamped = record;
     stamped.time = now();
+    stamped.marked = true;
     const bool same = old && old->current && same_part(*old->current) == same_part(stamped);
-    if (same) return {};  // its time stays that of the deployment that made these containers
+    if (same) stamped.time = old->current->time;  // that of the deployment that made these containers
+    // One of an older topo is written anew, in its place.
+    const bool rewrite = !same || !old->current->marked || !old->current->knows_order;
+    if (!rewrite) return old->begun == Begun::No ? host::Result<void>{} : mark_begun(target, project, Begun::No);
     const char* keep = "if [ -f \"$d/current.json\" ]; then mv \"$d/current.json\" \"$d/previous.json\"; fi && ";
     Command command = target.shell(folder_line(project) + "umask 077; mkdir -p \"$d\" && cat > \"$d/new.json\" && " +
-                                   keep + "mv \"$d/new.json\" \"$d/current.json\"");
+                                   (same ? "" : keep) + "mv \"$d/new.json\" \"$d/current.json\" && rm -f \"$d/begun\"");
     command.timeout = kQuestion;
     command.input = record_json(stamped);
     TRY_ASSIGN(const Outcome outcome, capture(command));
@@ -194,9 +232,9 @@ host::Result<void> write_record(const Target& target, const std::string& project
 }
 
 host::Result<void> remove_records(const Target& target, const std::string& project) {
-    Command command =
-        target.shell(folder_line(project) +
-                     "rm -f \"$d/current.json\" \"$d/previous.json\" \"$d/new.json\"; rmdir \"$d\" 2>/dev/null; true");
+    Command command = target.shell(
+        folder_line(project) +
+        "rm -f \"$d/current.json\" \"$d/previous.json\" \"$d/new.json\" \"$d/begun\"; rmdir \"$d\" 2>/dev/null; true");
     command.timeout = kQuestion;
     TRY(capture(command));
     return {};

@@ -326,8 +326,16 @@ def check_killed(check, board, project):
     if board.run(f"podman pause {name}", check=False).returncode == 0:
         ran = deploy(project)
         check.equal((ran.returncode, identity(), page()), (0, before, "v1 one"), f"a paused one: {ran.stdout}{ran.stderr}")
+    # A job in the network of the other, which Podman does not remove before it: replaced with it, and nothing stays aside.
+    for greeting in ("one", "two"):
+        write(greeting, "  peer: {platform: linux/arm64, build: app, network_mode: \"service:app\", command: [\"-\"]}\n")
+        plan = topo("deploy", "--plan", "--target", TARGET, cwd=project).stdout
+        check.that((f"replace {project.name}-peer-1 (it lives in {name}, which this replaces)" in plan) == (greeting == "two"), f"{greeting}, the plan: {plan}")
+        ran = deploy(project)
+        check.equal((ran.returncode, page(), board.run("podman ps -a --format '{{.Names}}'").stdout.split()), (0, f"v1 {greeting}", [name, f"{project.name}-peer-1"]), f"{greeting}: {ran.stdout}{ran.stderr}")
+    ran = topo("down", "--target", TARGET, cwd=project)
+    check.equal((ran.returncode, board.run("podman ps -aq").stdout), (0, ""), f"down: {ran.stderr}")
     compose.write_text(good)
-    topo("down", "--target", TARGET, cwd=project)
 
 
 def check_lock(check, board, project):

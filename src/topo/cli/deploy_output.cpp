@@ -162,8 +162,9 @@ std::string plan_plain(const DeployPlan& plan) {
     part("Send", rows);
     rows.clear();
     for (const Step& step : plan.apply.steps)
-        rows.push_back(
-            fmt::format("{} {}", name_of(step.act), step.act == Act::Remove ? step.existing->name : step.desired.name));
+        rows.push_back(fmt::format("{} {}{}", name_of(step.act),
+                                   step.act == Act::Remove ? step.existing->name : step.desired.name,
+                                   step.why.empty() ? "" : " (" + step.why + ")"));
     for (const Container& orphan : plan.apply.orphans) rows.push_back("orphan " + orphan.name);
     part("Containers", rows);
     return out;
@@ -196,9 +197,11 @@ std::string plan_json(const DeployPlan& plan) {
     for (const ImageToSend& one : plan.transfer.present) image(one, "keep");
     for (const std::string& name : plan.unknown_images)
         document["images"].push_back({{"name", name}, {"action", "build"}});
-    for (const Step& step : plan.apply.steps)
+    for (const Step& step : plan.apply.steps) {
         document["containers"].push_back({{"name", step.act == Act::Remove ? step.existing->name : step.desired.name},
                                           {"action", name_of(step.act)}});
+        if (!step.why.empty()) document["containers"].back()["reason"] = step.why;
+    }
     for (const Container& orphan : plan.apply.orphans) document["orphans"].push_back(orphan.name);
     return dumped(document, 2);
 }

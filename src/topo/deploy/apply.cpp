@@ -385,7 +385,12 @@ host::Result<void> remove_containers(const Engine& engine, const std::vector<Con
     TRY(stop_containers(engine, containers, events));
     std::vector<std::string> words = {"rm", "--force"};
     for (const Container& c : containers) words.push_back(c.id);
-    TRY(engine.run(words, kStartTime));
+    TRY_ASSIGN(const Outcome ran, engine.run(words, kStartTime, Engine::Check::Nothing));
+    // Podman refuses one while another uses its network.
+    if (!ran.ok())
+        if (const auto left = remove_all(engine, containers); !left.empty())
+            return host::failure(ErrorCode::AccessFailed, "{} cannot be removed: {}", left[0].first.name,
+                                 left[0].second);
     for (const Container& c : containers) events(c.name, "Removed");
     return {};
 }

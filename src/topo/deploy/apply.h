@@ -23,6 +23,7 @@ struct Step {
     /// What a deployment that was cut had put aside for `existing`, which was never seen to be good: the one to come
     /// back if this deployment fails too.
     std::optional<Container> comeback;
+    std::string why;  ///< of what would not be replaced for its own sake; else empty
 };
 
 struct ApplyPlan {

@@ -10,6 +10,40 @@ namespace {
 
 constexpr std::string_view kAside = "topo-old-";
 
+// The containers whose network, processes or IPC it runs in ("--network", "container:NAME").
+std::vector<std::string> lenders(const Desired& d) {
+    constexpr std::string_view kContainer = "container:";
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i + 1 < std::min(d.image_at, d.words.size()); ++i)
+        if ((d.words[i] == "--network" || d.words[i] == "--ipc" || d.words[i] == "--pid") &&
+            d.words[i + 1].starts_with(kContainer))
+            names.push_back(d.words[i + 1].substr(kContainer.size()));
+    return names;
+}
+
+// What it had of another is gone with that, or stays behind with what is left of that one: such a container is made
+// anew. Whether one is depends on another that is, so until there is no more.
+void follow_lenders(std::vector<Step>& steps) {
+    const auto follows = [&](Step& step) {
+        if (step.act != Act::Keep && step.act != Act::Start) return false;
+        for (const std::string& name : lenders(step.desired))
+            for (const Step& other : steps) {
+                if (other.act == Act::Remove || other.desired.name != name) continue;
+                const bool fresh = other.act == Act::Create || other.act == Act::Replace;
+                // One that was stopped has a new network when it starts, which others that start then find.
+                const bool again =
+                    other.act == Act::Start && other.existing->state != "paused" && step.act == Act::Keep;
+                if (!fresh && !again) continue;
+                step.why = fmt::format("it lives in {}, which this {}s", name, name_of(other.act));
+                step.act = Act::Replace;
+                return true;
+            }
+        return false;
+    };
+    while (std::any_of(steps.begin(), steps.end(), follows)) {
+    }
+}
+
 }  // namespace
 
 std::string_view name_of(Act act) {
@@ -78,6 +112,7 @@ ApplyPlan plan_apply(std::vector<Desired> desired, const std::vector<Container>&
         step.desired = std::move(d);
         plan.steps.push_back(std::move(step));
     }
+    if (options.recreate != Recreate::Never) follow_lenders(plan.steps);
     for (const Container& c : existing) {
         if (taken.contains(c.id) || c.oneoff) continue;
         if (is_aside(c)) {

@@ -236,6 +236,55 @@ TEST_F(Cut, AFailedRollbackLeavesTheMarkerAsItWas) {
     EXPECT_EQ(read_records(engine_.target(), "p")->begun, Begun::Rollback);
 }
 
+// It would stay behind in what is left of the old one's network; and Podman does not remove that one before it.
+TEST_F(Cut, WhoLivesInAnothersNetworkIsReplacedWithIt) {
+    const char* text =
+        "services:\n  a: {image: a, network_mode: \"service:b\"}\n  b: {image: b}\n"
+        "  c: {image: c, network_mode: \"container:p-a-1\", depends_on: [a]}\n  d: {image: d}\n";
+    std::map<std::string, std::string> images = {{"a", "a1"}, {"b", "b2"}, {"c", "c1"}, {"d", "d1"}};
+    const auto all = desired(text, images);
+    const auto hash = [&](const char* service) {
+        return std::find_if(all.begin(), all.end(), [&](const Desired& d) { return d.service == service; })->hash;
+    };
+    there("p-b-1", "b", hash("b"), "b1");
+    there("p-a-1", "a", hash("a"), "a1", "running", "c-p-b-1");
+    there("p-c-1", "c", hash("c"), "c1", "exited", "c-p-a-1");
+    there("p-d-1", "d", hash("d"), "d1");
+    const auto plan = [&] {
+        std::string out;
+        for (const Step& step : plan_apply(all, containers(), {}, options_).steps)
+            out += fmt::format("{} {} {}; ", name_of(step.act), step.desired.service, step.why);
+        return out;
+    };
+    EXPECT_THAT(plan(), HasSubstr("replace b ; "));
+    EXPECT_THAT(plan(), HasSubstr("replace a it lives in p-b-1, which this replaces; "));
+    EXPECT_THAT(plan(), HasSubstr("replace c it lives in p-a-1, which this replaces; "));
+    EXPECT_THAT(plan(), HasSubstr("keep d ; "));
+    options_.recreate = Recreate::Never;
+    EXPECT_EQ(plan().find("replace"), std::string::npos);
+    options_.recreate = Recreate::Changed;
+    // Nothing is left of the old ones, whatever the order in which they are to go; and all come back.
+    write("refuse", "run *p-c-1*\n");
+    ASSERT_FALSE(apply_now(all));
+    EXPECT_THAT(now(), ElementsAre("p-a-1 a1 running", "p-b-1 b1 running", "p-c-1 c1 exited", "p-d-1 d1 running"));
+    write("refuse", "none\n");
+    ::testing::internal::CaptureStderr();
+    const auto done = apply_now(all);
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+    ASSERT_TRUE(done) << done.error().describe();
+    EXPECT_THAT(now(), ElementsAre("p-a-1 a1 running", "p-b-1 b2 running", "p-c-1 c1 running", "p-d-1 d1 running"));
+    auto down = containers();
+    std::sort(down.begin(), down.end(), [](const auto& x, const auto& y) { return x.name > y.name; });
+    std::iter_swap(down.begin() + 1, down.end() - 1);
+    EXPECT_TRUE(remove_containers(engine_, down, ignore_));
+    EXPECT_THAT(containers(), ::testing::IsEmpty());
+    // One that starts has another network than the one that it had.
+    there("p-b-1", "b", hash("b"), "b2", "exited");
+    there("p-a-1", "a", hash("a"), "a1", "running", "c-p-b-1");
+    there("p-d-1", "d", hash("d"), "d1");
+    EXPECT_THAT(plan(), HasSubstr("replace a it lives in p-b-1, which this starts; "));
+}
+
 // Docker starts what has `restart: always` at a boot, even if somebody had stopped it.
 TEST_F(Cut, WhatWasPutAsideAndRunsIsStoppedFirst) {
     const auto all = desired(kWeb, {{"web", "new"}});

@@ -326,6 +326,15 @@ def check_killed(check, board, project):
     if board.run(f"podman pause {name}", check=False).returncode == 0:
         ran = deploy(project)
         check.equal((ran.returncode, identity(), page()), (0, before, "v1 one"), f"a paused one: {ran.stdout}{ran.stderr}")
+        board.run(f"podman pause {name}")
+        write("six", "    command: [fail]\n")
+        ran = deploy(project)
+        state = board.run("podman ps -a --format '{{.Names}} {{.Status}}'").stdout
+        check.that(ran.returncode == 1 and "NOT undone" not in ran.stderr and f"{name} (paused)" in ran.stderr and state == f"{name} Paused\n", f"a bad deployment over a paused one: {state}{ran.stderr}")
+        write("one")
+        ran = topo("stop", "--target", TARGET, cwd=project)
+        check.equal(ran.returncode, 0, f"a paused one is stopped: {ran.stderr}")
+        check.equal((deploy(project).returncode, identity()), (0, before), "and started")
     # A job in the network of the other, which Podman does not remove before it: replaced with it, and nothing stays aside.
     for greeting in ("one", "two"):
         write(greeting, "  peer: {platform: linux/arm64, build: app, network_mode: \"service:app\", command: [\"-\"]}\n")

@@ -166,8 +166,7 @@ class Applying {
     // Remembered before it is stopped: whoever is interrupted in what follows does not know how far it came.
     host::Result<void> stop(const Container& old, std::string name, bool up) {
         aside_.push_back({old, std::move(name), up});
-        if (is_up(old)) TRY(engine_.run({"stop", old.id}, kStartTime));
-        return {};
+        return stop_containers(engine_, {old}, [](const std::string&, std::string_view) {});
     }
 
     // What lies there from earlier may have been started at a boot (Docker does that with `restart: always`), and have
@@ -289,18 +288,26 @@ class Applying {
     [[nodiscard]] Back put_back(const Aside& one) const {
         const std::string& id = one.old.id;
         if (one.up) (void)engine_.run({"stop", id}, kStartTime, Engine::Check::Nothing);
-        const auto asked = engine_.run({"inspect", "--type", "container", "--format", "{{.Name}}", id}, kStartTime,
-                                       Engine::Check::Nothing);
-        std::string name = asked ? std::string(trimmed(asked->out)) : std::string();
+        const auto asked =
+            engine_.run({"inspect", "--type", "container", "--format", "{{.Name}} {{.State.Status}}", id}, kStartTime,
+                        Engine::Check::Nothing);
+        std::string name = asked ? std::string(trimmed(asked->out)) : std::string(), state;
+        if (const std::size_t blank = name.find(' '); blank != std::string::npos) {
+            state = lower(name.substr(blank + 1));
+            name.resize(blank);
+        }
         if (name.starts_with('/')) name.erase(0, 1);
         Back back{.named = name == one.name, .as_it_was = true};
         if (!back.named) {
             const auto renamed = engine_.run({"rename", id, one.name}, kStartTime, Engine::Check::Nothing);
             back.named = renamed && renamed->ok();
         }
-        if (one.up) {
-            const auto ran = engine_.run({"start", id}, kStartTime, Engine::Check::Nothing);
-            back.as_it_was = ran && ran->ok();
+        const bool paused = one.old.state == "paused";
+        if (!one.up || (paused && state == "paused")) return back;
+        for (const char* verb : {"start", "pause"}) {
+            if (std::string_view(verb) == "pause" && !paused) continue;
+            const auto ran = engine_.run({verb, id}, kStartTime, Engine::Check::Nothing);
+            back.as_it_was = back.as_it_was && ran && ran->ok();
         }
         return back;
     }
@@ -325,7 +332,8 @@ class Applying {
             } else if (!back.as_it_was) {
                 trouble.push_back(fmt::format("{} (old) did not start again", one->name));
             } else {
-                (one->up ? running : others).push_back(one->name);
+                const bool paused = one->old.state == "paused";
+                (one->up && !paused ? running : others).push_back(one->name + (paused ? " (paused)" : ""));
                 events_(one->name, "Restored");
             }
         }
@@ -374,6 +382,11 @@ host::Result<void> stop_containers(const Engine& engine, const std::vector<Conta
     for (const Container& c : containers)
         if (is_up(c)) words.push_back(c.id), names.push_back(c.name);
     if (names.empty()) return {};
+    // Podman stops none that is paused.
+    std::vector<std::string> unpause = {"unpause"};
+    for (const Container& c : containers)
+        if (c.state == "paused") unpause.push_back(c.id);
+    if (unpause.size() > 1) TRY(engine.run(unpause, kStartTime));
     TRY(engine.run(words, kStartTime));
     for (const std::string& name : names) events(name, "Stopped");
     return {};

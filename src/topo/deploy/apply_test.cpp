@@ -285,6 +285,29 @@ TEST_F(Cut, WhoLivesInAnothersNetworkIsReplacedWithIt) {
     EXPECT_THAT(plan(), HasSubstr("replace a it lives in p-b-1, which this starts; "));
 }
 
+// Podman neither stops nor starts one.
+TEST_F(Cut, APausedContainerIsReplacedAndComesBackPaused) {
+    there("p-web-1", "web", "a", "good", "paused");
+    auto done = apply_now(desired(kWeb, {{"web", "bad"}}));
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error().message, HasSubstr("put back, not running, as before: p-web-1 (paused)"));
+    EXPECT_THAT(now(), ElementsAre("p-web-1 good paused"));
+    write("refuse", "unpause *\n");
+    done = apply_now(desired(kWeb, {{"web", "new"}}));
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().message.find("NOT undone"), std::string::npos) << done.error().message;
+    EXPECT_THAT(now(), ElementsAre("p-web-1 good paused"));
+    write("refuse", "none\n");
+    EXPECT_TRUE(stop_containers(engine_, containers(), ignore_));
+    EXPECT_THAT(now(), ElementsAre("p-web-1 good exited"));
+    there("p-web-1", "web", "a", "good", "paused");
+    ASSERT_TRUE(apply_now(desired(kWeb, {{"web", "new"}})));
+    EXPECT_THAT(now(), ElementsAre("p-web-1 new running"));
+    there("p-web-2", "web", "a", "good", "paused");
+    EXPECT_TRUE(remove_containers(engine_, containers(), ignore_));
+    EXPECT_THAT(now(), ::testing::IsEmpty());
+}
+
 // Docker starts what has `restart: always` at a boot, even if somebody had stopped it.
 TEST_F(Cut, WhatWasPutAsideAndRunsIsStoppedFirst) {
     const auto all = desired(kWeb, {{"web", "new"}});

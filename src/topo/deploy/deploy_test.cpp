@@ -324,6 +324,9 @@ TEST_F(Deploy, WhoHasTakenIt) {
         EXPECT_THAT(f.message, HasSubstr("by the container q-fw-1 of /home/q"));
         EXPECT_EQ(f.fix, "ssh ssh://root@board 'podman stop q-fw-1'");
     }
+    other.state = "paused";
+    EXPECT_EQ(judge(project, state, podman(), {}, board, {other}).at(0).fix,
+              "ssh ssh://root@board 'podman unpause q-fw-1 && podman stop q-fw-1'");
 }
 
 TEST(Preflight, ListeningPortsOfTheKernelTables) {

@@ -78,11 +78,15 @@ class Judge {
     template <typename Has>
     [[nodiscard]] std::optional<std::pair<std::string, std::string>> holder(Has&& has) const {
         for (const Container& c : others_)
-            if (holds_what_it_has(c) && has(c))
-                return std::pair(
-                    fmt::format("the container {}{}", c.name,
-                                c.working_folder.empty() ? "" : " of " + c.working_folder),
-                    on_target(destination_, fmt::format("{} stop {}", name_of(facts_.kind), shell_quoted(c.name))));
+            if (holds_what_it_has(c) && has(c)) {
+                std::string end = fmt::format("{} stop {}", name_of(facts_.kind), shell_quoted(c.name));
+                // Podman stops none that is paused.
+                if (c.state == "paused")
+                    end = fmt::format("{} unpause {} && {}", name_of(facts_.kind), shell_quoted(c.name), end);
+                return std::pair(fmt::format("the container {}{}", c.name,
+                                             c.working_folder.empty() ? "" : " of " + c.working_folder),
+                                 on_target(destination_, end));
+            }
         return std::nullopt;
     }
 

@@ -216,10 +216,12 @@ TEST_F(Cut, AFailedRollbackLeavesTheMarkerAsItWas) {
     recorded("current.json", record_json({.time = "now", .containers = desired(kWeb, {{"web", "good"}})}));
     recorded("previous.json", record_json({.time = "then", .containers = desired(kWeb, {{"web", "bad"}})}));
     there("p-web-1", "web", "h", "good");
+    write("tags/localhost+w", "good\n");
     Quiet quiet;
     EXPECT_FALSE(rollback(project_, engine_, options_, quiet));
     EXPECT_EQ(read_records(engine_.target(), "p")->begun, Begun::No);
     EXPECT_THAT(now(), ElementsAre("p-web-1 good running"));
+    EXPECT_EQ(read("tags/localhost+w"), "good\n") << "the name of the image is that of the one that runs";
     // After one that was cut, what came back is what the record says.
     std::filesystem::remove_all(folder_ / "c");
     std::filesystem::create_directories(folder_ / "c");

@@ -285,17 +285,30 @@ class Marker {
 host::Result<void> restore(const Engine& engine, const std::string& project, Record record, const ApplyOptions& options,
                            DeployEvents& events, bool& as_before) {
     as_before = true;
-    for (Desired& d : record.containers) {
-        // The name means a newer image by now. Where it cannot be given back the ID does, though `ps` shows it then.
-        if (!engine.tag(d.image_id, d.image)) d.words[d.image_at] = d.image_id;
-    }
     TRY_ASSIGN(const std::vector<Container> existing, engine.containers(project));
+    std::map<std::string, std::string> names;  // and which images they had meant
+    for (Desired& d : record.containers) {
+        const auto meant = engine.images({d.image});
+        const std::string id = meant && !meant->empty() ? meant->front().id : std::string();
+        if (id == d.image_id) continue;
+        // The name means a newer image by now. Where it cannot be given back the ID does, though `ps` shows it then.
+        if (!engine.tag(d.image_id, d.image))
+            d.words[d.image_at] = d.image_id;
+        else if (!id.empty())
+            names.try_emplace(d.image, id);
+    }
     ApplyOptions ordered = options;
     ordered.one_by_one = !record.knows_order;
     const ApplyPlan plan = plan_apply(record.containers, existing, {}, ordered);
-    return apply(
+    auto done = apply(
         engine, plan, ordered, [&](const std::string& name, std::string_view what) { events.container(name, what); },
         as_before);
+    if (done) return {};
+    // Those of the newer images run again, under the names that they had.
+    const InterruptShield shield;
+    for (const auto& [name, id] : names)
+        if (const auto tagged = engine.tag(id, name); !tagged) warn(tagged.error().message);
+    return done;
 }
 
 // `up`, and then what the plugin does not do: the health gate, and the way back.

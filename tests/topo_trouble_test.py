@@ -377,6 +377,23 @@ def check_lock(check, board, project):
     check.equal(second.returncode, 0, f"the killed one is not waited for: {out}{err}")
     compose.write_text(good)
     topo("down", "--target", TARGET, cwd=project)
+    # A deployment that waits for a `down`: what the target said before that, of a port that was taken, is not held against it.
+    check.equal(topo("deploy", "--target", TARGET, cwd=project).returncode, 0, "one that has the port")
+    board.run("printf '#!/bin/sh\\n[ \"$1\" != stop ] || { touch /run/stops; n=0; while [ ! -e /run/go ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n+1)); done; }\\nexec /usr/bin/podman \"$@\"\\n' > /usr/local/bin/podman; chmod 755 /usr/local/bin/podman")
+    first = start("down")
+    for _ in range(600):
+        if board.run("ls /run/stops", check=False).returncode == 0:
+            break
+        time.sleep(0.1)
+    second = start("deploy")
+    line = next((line for line in iter(second.stderr.readline, "") if "waiting" in line), "")
+    time.sleep(2)  # until it has asked about ports too
+    board.run("touch /run/go")
+    check.equal(first.wait(timeout=600), 0, f"down: {line}{first.stderr.read()}")
+    out, err = second.communicate(timeout=600)
+    check.equal(second.returncode, 0, f"deploy behind a down: {out}{err}")
+    board.run("rm /usr/local/bin/podman /run/stops /run/go")
+    topo("down", "--target", TARGET, cwd=project)
     # Two services whose images are one, under two names.
     (project / "small").mkdir()
     shutil.copy(project / "app" / "web", project / "small" / "web")

@@ -133,10 +133,14 @@ host::Result<Prepared> prepare(const Project& project, const DeployOptions& opti
     facts.kind = engine.kind();
     TRY_ASSIGN(facts.info, engine.info());
     Asking asking(engine, project.name, purpose);
-    TRY_ASSIGN(const ProbeAnswers answers, probe(target, preflight_checks(facts.info), kProbe));
+    TRY_ASSIGN(ProbeAnswers answers, probe(target, preflight_checks(facts.info), kProbe));
+    TRY_ASSIGN(Asking::Answer there, asking.answer.get());
+    // Who had the lock may have stopped what held a port or the remote processor.
+    if (there.lock && there.lock->waited()) {
+        TRY_ASSIGN(answers, probe(target, preflight_checks(facts.info), kProbe));
+    }
     TargetState state = parse_target_state(answers);
     facts.remoteproc_runtime = state.runtime_path;
-    TRY_ASSIGN(Asking::Answer there, asking.answer.get());
     std::vector<Container>& existing = there.containers;
     std::vector<PreflightFinding> findings;
     if (options.preflight) findings = judge(project, state, facts, existing, target.destination());

@@ -93,7 +93,11 @@ host::Result<ProjectLock> ProjectLock::take(const Target& target, const std::str
         Outcome failed;
         TRY_ASSIGN(std::unique_ptr<Companion> session, Companion::start(command, failed));
         const std::string answer = session ? session->first_line() : std::string();
-        if (answer == "locked") return ProjectLock(std::make_unique<Holding>(std::move(session)));
+        if (answer == "locked") {
+            ProjectLock lock(std::make_unique<Holding>(std::move(session)));
+            lock.waited_ = !told.empty();
+            return lock;
+        }
         if (answer.starts_with("none ")) {
             warn(fmt::format("no other topo is kept from changing \"{}\" at the same time: {}", project,
                              printable(answer.substr(5), LineEnds::Replace)));

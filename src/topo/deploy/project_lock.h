@@ -24,10 +24,14 @@ class ProjectLock {
     /// An error if it has been lost since (the connection broke off and another may have it).
     [[nodiscard]] host::Result<void> still_held() const;
 
+    /// Did another topo have it first? Then what was asked of the target before may have changed.
+    [[nodiscard]] bool waited() const { return waited_; }
+
   private:
     struct Holding;
     explicit ProjectLock(std::unique_ptr<Holding> holding);
     std::unique_ptr<Holding> holding_;
+    bool waited_ = false;
 };
 
 }  // namespace talpa::topo

@@ -87,6 +87,8 @@ TEST_F(ProjectLockTest, AHolderThatHasBeenSilentForLongIsEnded) {
     const auto second = ProjectLock::take(here_, "p1", "stop");
     ASSERT_TRUE(second) << second.error().message;
     EXPECT_TRUE(second->still_held());
+    EXPECT_FALSE(first->waited());
+    EXPECT_TRUE(second->waited()) << "what was asked before is old by now";
     const auto lost = first->still_held();
     ASSERT_FALSE(lost);
     EXPECT_THAT(lost.error().message, HasSubstr("has ended"));

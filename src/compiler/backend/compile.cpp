@@ -63,7 +63,7 @@ class Compilation {
     host::Result<Compiled> run() {
         const Partition parts = partition(graph_);
         TRY(check_supported(graph_, parts, options_.unsupported));
-        choose_io(parts);
+        choose_io();
         for (const ValueId id : graph_.inputs) program_.input(program_input(id));
         for (const Part& part : parts.parts) {
             if (part.on_npu) {
@@ -104,7 +104,7 @@ class Compilation {
 
   private:
     // Quantized inputs and outputs: the quantize and dequantize nodes at the ends go, the integers come in and out.
-    void choose_io(const Partition&) {
+    void choose_io() {
         if (options_.io != IoType::Quantized) return;
         const Uses uses = find_uses(graph_);
         for (const ValueId id : graph_.inputs) {

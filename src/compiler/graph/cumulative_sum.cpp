@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "compiler/graph/npu_limits.h"
+
 namespace talpa::compiler {
 
 SumExtent sum_extent(const Graph& graph, const Node& node) {
@@ -13,8 +15,7 @@ SumExtent sum_extent(const Graph& graph, const Node& node) {
 }
 
 std::optional<std::string> sum_extent_obstacle(const SumExtent& e) {
-    constexpr std::int64_t kMostImages = 512;         // each is an operation
-    constexpr std::int64_t kMostInDimension = 65536;  // of the 16-bit size registers
+    constexpr std::int64_t kMostImages = 512;  // each is an operation
     if (e.summed > kMostSummed)
         return fmt::format("it sums {} numbers, a convolution at most {}", e.summed, kMostSummed);
     if (e.behind == 1 && e.before <= kMostInDimension) return std::nullopt;

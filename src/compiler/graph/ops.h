@@ -30,6 +30,11 @@ inline constexpr std::uint8_t kAnyOperands = 255;
 
 [[nodiscard]] const OpFacts& op_facts(Op op);
 
+/// Has operand 1 weights and operand 2 the bias, if there is one?
+[[nodiscard]] constexpr bool has_weights(Op op) {
+    return op == Op::Conv2d || op == Op::ConvTranspose2d || op == Op::FullyConnected;
+}
+
 /// The clamp of an operator that can carry one, or null.
 [[nodiscard]] Clamp* fused_clamp(Node& node);
 [[nodiscard]] const Clamp* fused_clamp(const Node& node);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/graph/npu_limits.h"
 #include "compiler/lower/filter.h"
 #include "compiler/lower/lowerer.h"
 
@@ -79,8 +80,6 @@ npu::Operation conv_operation(Lowerer& l, const Value& in, const Value& out, con
     set_limits(op, ofm, limits_of(out, clamp));
     return op;
 }
-
-constexpr std::int64_t kMostDepth = 65536;
 
 // With a stride in width beyond the hardware's, so many columns count as one with all their channels.
 bool joins_columns(const ConvAttr& attr, const Value& out) {
@@ -161,9 +160,9 @@ std::optional<std::string> convolution_obstacle(const Graph& graph, const Node& 
         attr.padding.right >= kw + attr.stride[1])
         return "it is padded by more than its kernel";
     const bool joined = joins_columns(attr, out);
-    if (joined && in.shape[3] * attr.stride[1] > kMostDepth)
+    if (joined && in.shape[3] * attr.stride[1] > kMostInDimension)
         return fmt::format("{} of its columns have {} channels, at most {} are possible", attr.stride[1],
-                           in.shape[3] * attr.stride[1], kMostDepth);
+                           in.shape[3] * attr.stride[1], kMostInDimension);
     const Pair stride{attr.stride[0], joined ? 1 : attr.stride[1]};
     if (auto why = strides_obstacle(attr.stride, out.shape[0] * groups_of(attr, in, out) *
                                                      window_operations(stride, out.shape[1], out.shape[2])))

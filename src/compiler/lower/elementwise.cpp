@@ -3,12 +3,11 @@
 // 4.3)
 #include <algorithm>
 
+#include "compiler/graph/npu_limits.h"
 #include "compiler/lower/lowerer.h"
 
 namespace talpa::compiler {
 namespace {
-
-constexpr std::int64_t kMostInDimension = 65536;  // 16-bit size registers
 
 struct Dimension {
     std::int64_t size = 1;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "compiler/graph/npu_limits.h"
+#include "compiler/graph/ops.h"
 #include "compiler/lower/lowerer.h"
 
 namespace talpa::compiler {
@@ -73,8 +75,7 @@ const Row* row_of(Op op) {
     return nullptr;
 }
 
-constexpr std::int64_t kMostInDimension = 65536;  // of the 16-bit size registers
-constexpr std::int64_t kMostPictures = 512;       // each is an operation or several
+constexpr std::int64_t kMostPictures = 512;  // each is an operation or several
 
 // What reached no obstacle and still came out larger than the registers: rows of a matrix, say.
 host::Result<void> check_sizes(const Network& network, std::size_t first_step) {
@@ -89,10 +90,6 @@ host::Result<void> check_sizes(const Network& network, std::size_t first_step) {
                                      v->width, v->depth, kMostInDimension);
     }
     return {};
-}
-
-bool carries_weights(Op op) {
-    return op == Op::Conv2d || op == Op::ConvTranspose2d || op == Op::FullyConnected;
 }
 
 // What holds for every feature map.
@@ -119,7 +116,7 @@ std::optional<std::string> npu_obstacle(const Graph& graph, const Node& node) {
     if (node.outputs.size() != 1) return "it has several results";
     if (auto why = map_obstacle(graph[node.outputs[0]])) return why;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-        if (carries_weights(node.op) && i > 0) break;
+        if (has_weights(node.op) && i > 0) break;
         if (node.inputs[i] == kNoValue) continue;
         if (auto why = map_obstacle(graph[node.inputs[i]])) return why;
     }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "compiler/graph/npu_limits.h"
 #include "compiler/lower/lowerer.h"
 
 namespace talpa::compiler {
@@ -52,11 +53,11 @@ std::optional<std::string> matmul_obstacle(const Graph& graph, const Node& node)
         return fmt::format("its operands are {} and {}, the sums of products fit only for 8 bits of one type",
                            dtype_name(a.stored_type()), dtype_name(b.stored_type()));
     if (a.shape.size() < 2 || b.shape.size() < 2) return "one of its operands is no matrix";
-    constexpr std::int64_t kMostDepth = 65536, kMostRows = 65536, kMostOperations = 4096;
+    constexpr std::int64_t kMostOperations = 4096;
     const Product p = product_of(graph, node);
-    if (p.depth > kMostDepth || std::max(p.rows, p.columns) > kMostRows)
+    if (std::max({p.depth, p.rows, p.columns}) > kMostInDimension)
         return fmt::format("its matrices are {} x {} x {}, at most {} each is possible", p.rows, p.depth, p.columns,
-                           kMostDepth);
+                           kMostInDimension);
     const std::int64_t each = std::min(p.rows, p.columns), together = together_of(p);
     const std::int64_t operations = 2 * p.batches * ((each + together - 1) / together);
     if (operations > kMostOperations)

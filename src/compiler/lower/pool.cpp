@@ -167,8 +167,7 @@ std::optional<std::string> reduction_obstacle(const Graph& graph, const Node& no
     for (const int axis : axes) reduced *= in.shape[static_cast<std::size_t>(axis)];
     const bool picks = node.op == Op::ReduceMax || node.op == Op::ReduceMin;
     if (picks && in.quantization != out.quantization) return "its input and output have different scales";
-    if (reduced > (picks || !channels ? kMostArea : 65536))
-        return fmt::format("it reduces {} elements, at most {} is possible", reduced, kMostArea);
+    if (reduced > kMostArea) return fmt::format("it reduces {} elements, at most {} is possible", reduced, kMostArea);
     constexpr std::int64_t kMostOperations = 4096;
     std::int64_t before = 1;
     for (int d = 0; d < axes.front(); ++d) before *= in.shape[static_cast<std::size_t>(d)];

@@ -57,7 +57,7 @@ class FoldBatchNorms : public Rebuild {
             std::ranges::find(old_.outputs, x) != old_.outputs.end())
             return nullptr;
         const Node& layer = old_.nodes[static_cast<std::size_t>(uses_.producer[x])];
-        if (layer.op != Op::Conv2d && layer.op != Op::ConvTranspose2d && layer.op != Op::FullyConnected) return nullptr;
+        if (!has_weights(layer.op)) return nullptr;
         const bool fixed = old_[layer.inputs[1]].is_constant() && !old_[layer.inputs[1]].quantization &&
                            (layer.inputs[2] == kNoValue ||
                             (old_[layer.inputs[2]].is_constant() && !old_[layer.inputs[2]].quantization));

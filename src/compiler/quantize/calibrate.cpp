@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "compiler/floats/executor.h"
+#include "compiler/graph/ops.h"
 
 namespace talpa::compiler {
 
@@ -55,8 +56,6 @@ void add_means(const Value& value, std::span<const float> data, std::vector<doub
     for (auto& mean : means) mean /= static_cast<double>(data.size() / channels);
 }
 
-}  // namespace
-
 void add_peaks(const Value& value, std::span<const float> data, std::vector<double>& peaks) {
     const auto channels = static_cast<std::size_t>(value.shape.back());
     peaks.resize(channels, 0.0);
@@ -70,6 +69,8 @@ bool has_channels(const Value& value) {
     return value.shape.size() == 4;
 }
 
+}  // namespace
+
 host::Result<Calibration> calibrate(const Graph& graph, std::span<const Sample> samples, unsigned threads,
                                     const std::function<void(std::size_t)>& progress) {
     if (samples.empty()) return host::failure(ErrorCode::InvalidArgument, "there are no calibration samples");
@@ -77,8 +78,7 @@ host::Result<Calibration> calibrate(const Graph& graph, std::span<const Sample> 
     // Channel means are only wanted where a weighted operator reads them.
     std::vector<char> wants_means(graph.values.size(), 0);
     for (const auto& node : graph.nodes)
-        if (node.op == Op::Conv2d || node.op == Op::FullyConnected || node.op == Op::ConvTranspose2d)
-            wants_means[node.inputs[0]] = 1;
+        if (has_weights(node.op)) wants_means[node.inputs[0]] = 1;
 
     // Peaks only where nothing clamps: there alone can channels be equalised.
     std::vector<char> is_linear(graph.values.size(), 0);

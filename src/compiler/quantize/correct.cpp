@@ -6,16 +6,11 @@
 #include <optional>
 
 #include "compiler/floats/executor.h"
+#include "compiler/graph/ops.h"
 
 namespace talpa::compiler {
 
 namespace {
-
-Clamp* clamp_of(Node& node) {
-    if (auto* conv = std::get_if<ConvAttr>(&node.attributes)) return &conv->clamp;
-    if (auto* linear = std::get_if<FullyConnectedAttr>(&node.attributes)) return &linear->clamp;
-    return nullptr;
-}
 
 bool has_quantized_bias(const Graph& graph, const Node& node) {
     const bool weighted = node.op == Op::Conv2d || node.op == Op::FullyConnected;
@@ -28,7 +23,7 @@ bool has_quantized_bias(const Graph& graph, const Node& node) {
 /// The node alone, without its clamp and without rounding of the result, over given operands.
 host::Result<FloatExecutor> lone(const Graph& graph, const Node& node, Graph& storage) {
     Node copy = node;
-    if (auto* clamp = clamp_of(copy)) *clamp = {};
+    if (auto* clamp = fused_clamp(copy)) *clamp = {};
     storage = Graph{};
     storage.values.resize(graph.values.size());
     for (const auto id : node.inputs)
@@ -78,8 +73,7 @@ class Walk {
     }
 
     void keep(const Node& node, std::vector<std::vector<float>> results, std::uint32_t index) {
-        auto copy = node;
-        const auto* clamp = clamp_of(copy);
+        const Clamp* clamp = fused_clamp(node);
         for (std::size_t i = 0; i < values_.size(); ++i) {
             finish(node.outputs[0], clamp != nullptr ? *clamp : Clamp{}, results[i]);
             values_[i][node.outputs[0]] = std::move(results[i]);

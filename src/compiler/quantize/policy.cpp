@@ -1,6 +1,7 @@
 #include "compiler/quantize/policy.h"
 
 #include "compiler/graph/cumulative_sum.h"
+#include "compiler/graph/ops.h"
 
 namespace talpa::compiler {
 
@@ -41,17 +42,11 @@ ResultRule result_rule(const Graph& graph, const Node& node, int bits) {
     }
 }
 
-namespace {
-bool is_weighted(Op op) {
-    return op == Op::Conv2d || op == Op::ConvTranspose2d || op == Op::FullyConnected;
-}
-}  // namespace
-
 bool is_weight(const Node& node, std::size_t index) {
-    return is_weighted(node.op) && index == 1;
+    return has_weights(node.op) && index == 1;
 }
 bool is_bias(const Node& node, std::size_t index) {
-    return is_weighted(node.op) && index == 2;
+    return has_weights(node.op) && index == 2;
 }
 bool is_activation(const Graph& graph, const Node& node, std::size_t index) {
     const auto id = node.inputs[index];

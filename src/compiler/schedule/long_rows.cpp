@@ -4,12 +4,11 @@
 #include <tuple>
 #include <vector>
 
+#include "compiler/graph/npu_limits.h"
 #include "compiler/schedule/maps.h"
 
 namespace talpa::compiler {
 namespace {
-
-constexpr std::uint32_t kMostInDimension = 65536;
 
 bool is_whole(const Tensor& t, const View& v) {
     return v.offset == 0 && v.height == t.height && v.width == t.width && v.depth == t.depth &&

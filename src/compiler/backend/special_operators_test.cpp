@@ -221,6 +221,22 @@ TEST(SpecialOperators, StridesAboveThree) {
     }
 }
 
+// A clamp that joined the operator holds: -1 and 2 are -30 and 30 in steps of 0.05 from -10.
+TEST(SpecialOperators, PreluKeepsItsClamp) {
+    Graph g;
+    const ValueId x = g.add_value(map("x", {1, 8, 8, 16}, DType::Int8, 0.1));
+    Value slope = map("slope", {1}, DType::Int8, 0.01);
+    slope.constant = std::make_shared<Bytes>(Bytes{50});
+    g.inputs = {x};
+    const ValueId s = g.add_value(slope);
+    g.outputs = {
+        g.add_node(Op::Prelu, {x, s}, BinaryAttr{{-1, 2}}, map("y", {1, 8, 8, 16}, DType::Int8, 0.05, -10), {})};
+    const Ran r = run(g, 3, false);
+    ASSERT_FALSE(r.got.empty());
+    EXPECT_EQ(std::ranges::min(r.got), -30);
+    EXPECT_EQ(std::ranges::max(r.got), 30);
+}
+
 // Its output in the place of its input would look as if the NPU had done nothing.
 TEST(SpecialOperators, ANetworkThatChangesNothingIsTakenForOneThatRan) {
     Graph g;

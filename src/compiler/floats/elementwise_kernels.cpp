@@ -120,9 +120,10 @@ void binary(KernelCall& call) {
 
 void prelu(KernelCall& call) {
     const auto channels = call.inputs[1].size();
+    const auto& clamp = call.node.as<BinaryAttr>().clamp;
     for (std::size_t i = 0; i < call.output.size(); ++i) {
         const float x = call.inputs[0][i];
-        call.output[i] = x >= 0 ? x : x * call.inputs[1][i % channels];
+        call.output[i] = std::clamp(x >= 0 ? x : x * call.inputs[1][i % channels], low(clamp), high(clamp));
     }
 }
 

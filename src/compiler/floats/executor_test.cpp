@@ -172,6 +172,9 @@ TEST(FloatKernels, SmallCasesByHand) {
     EXPECT_EQ(run_one(Op::Add, {2, 2}, {1, 2, 3, 4}, BinaryAttr{{-100, 13}}, {2, 2}, {constant("b", {2}, {10, 20})}),
               (V{11, 13, 13, 13}));
     EXPECT_EQ(
+        run_one(Op::Prelu, {2, 2}, {-4, -1, 1, 4}, BinaryAttr{{-1, 2}}, {2, 2}, {constant("b", {2}, {0.5, 0.25})}),
+        (V{-1, -0.25, 1, 2}));
+    EXPECT_EQ(
         run_one(Op::Resize, {1, 1, 2, 1}, {0, 4}, ResizeAttr{ResizeAttr::Mode::Bilinear, false, true}, {1, 1, 4, 1}),
         (V{0, 1, 3, 4}));
     EXPECT_EQ(run_one(Op::Resize, {1, 1, 2, 1}, {0, 4}, ResizeAttr{}, {1, 1, 4, 1}), (V{0, 0, 4, 4}));

@@ -223,11 +223,13 @@ host::Result<void> lower_prelu(Lowerer& l, const Node& node) {
     attr.alpha = static_cast<double>(s.scalar - slope.quantization->zero_points[0]) * slope.quantization->scales[0];
     std::array<std::int32_t, 256> table{};
     const npu::ElementType from = element_type(in.stored_type());
+    const Limits limits = limits_of(out, node.as<BinaryAttr>().clamp);
     for (int i = 0; i < 256; ++i) {
         const int stored = from.is_signed ? i - 128 : i;
         const auto& q = *in.quantization;
         const float x = static_cast<float>(stored - q.zero_points[0]) * static_cast<float>(q.scales[0]);
-        table[static_cast<std::size_t>(i)] = real_to_stored(evaluate(Op::LeakyRelu, attr, x), *out.quantization);
+        table[static_cast<std::size_t>(i)] =
+            std::clamp(real_to_stored(evaluate(Op::LeakyRelu, attr, x), *out.quantization), limits.min, limits.max);
     }
     return l.map_bytes(in.shape, l.place(node.inputs[0]), from, l.home(node.outputs[0]),
                        element_type(out.stored_type()), table);

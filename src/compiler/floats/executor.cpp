@@ -1,36 +1,14 @@
 #include "compiler/floats/executor.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "compiler/floats/hot_kernels.h"
 #include "compiler/floats/kernel.h"
+#include "compiler/graph/constant.h"
 
 namespace talpa::compiler {
 
 namespace {
-
-template <typename T>
-void widen(const std::vector<std::uint8_t>& bytes, std::vector<float>& out) {
-    for (std::size_t i = 0; i < out.size(); ++i) {
-        T x;
-        std::memcpy(&x, bytes.data() + i * sizeof(T), sizeof(T));
-        out[i] = static_cast<float>(x);
-    }
-}
-
-void dequantize(const Value& value, std::vector<float>& numbers) {
-    const auto& q = *value.quantization;
-    std::int64_t inner = 1, size = 1;
-    if (q.axis >= 0) {
-        size = value.shape[static_cast<std::size_t>(q.axis)];
-        for (std::size_t i = static_cast<std::size_t>(q.axis) + 1; i < value.shape.size(); ++i) inner *= value.shape[i];
-    }
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-        const auto c = static_cast<std::size_t>(static_cast<std::int64_t>(i) / inner % size);
-        numbers[i] = (numbers[i] - static_cast<float>(q.zero_points[c])) * static_cast<float>(q.scales[c]);
-    }
-}
 
 /// Each number by up to a tenth of its step, either way.
 void move(const Value& value, std::vector<float>& numbers, std::uint32_t& random) {
@@ -55,30 +33,7 @@ host::Result<std::vector<float>> real_values(const Value& value) {
     if (!value.constant || value.constant->size() != count * dtype_size(value.stored_type()))
         return host::failure(ErrorCode::InvalidArgument, "constant '{}' has not {} elements of {}", value.name, count,
                              dtype_name(value.stored_type()));
-    std::vector<float> numbers(count);
-    switch (value.stored_type()) {
-        case DType::Float32:
-            std::memcpy(numbers.data(), value.constant->data(), count * 4);
-            break;
-        case DType::Int8:
-            widen<std::int8_t>(*value.constant, numbers);
-            break;
-        case DType::UInt8:
-        case DType::Bool:
-            widen<std::uint8_t>(*value.constant, numbers);
-            break;
-        case DType::Int16:
-            widen<std::int16_t>(*value.constant, numbers);
-            break;
-        case DType::Int32:
-            widen<std::int32_t>(*value.constant, numbers);
-            break;
-        case DType::Int64:
-            widen<std::int64_t>(*value.constant, numbers);
-            break;
-    }
-    if (value.quantization) dequantize(value, numbers);
-    return numbers;
+    return real_numbers(value);
 }
 
 void round_to_quantization(const Value& value, std::span<float> numbers) {

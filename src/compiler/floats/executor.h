@@ -13,7 +13,7 @@
 
 namespace talpa::compiler {
 
-/// The real numbers that a constant stands for, whatever it is stored as.
+/// The real numbers that a constant stands for, whatever it is stored as. Errors: not as many bytes as its shape needs.
 [[nodiscard]] host::Result<std::vector<float>> real_values(const Value& value);
 
 /// Rounds and clamps `numbers` to what the value's quantization can store; nothing without a per-tensor one.

@@ -56,8 +56,6 @@ void gather(KernelCall& call);
 /// K x N, C order, to panels (hot_kernels.h).
 [[nodiscard]] std::vector<float> pack_columns(std::span<const float> matrix, std::size_t k, std::size_t n);
 
-/// Element strides of a shape in C order.
-[[nodiscard]] std::vector<std::int64_t> strides_of(const Shape& shape);
 /// Strides with which a tensor of `shape` is read as if broadcast to `to`: 0 where it repeats.
 [[nodiscard]] std::vector<std::int64_t> broadcast_strides(const Shape& shape, const Shape& to);
 /// Clamp bounds as floats.

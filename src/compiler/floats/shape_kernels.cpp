@@ -2,17 +2,12 @@
 #include <algorithm>
 
 #include "compiler/floats/kernel.h"
+#include "compiler/graph/infer.h"
 
 namespace talpa::compiler {
 
-std::vector<std::int64_t> strides_of(const Shape& shape) {
-    std::vector<std::int64_t> strides(shape.size(), 1);
-    for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
-    return strides;
-}
-
 std::vector<std::int64_t> broadcast_strides(const Shape& shape, const Shape& to) {
-    const auto own = strides_of(shape);
+    const auto own = row_major_strides(shape);
     std::vector<std::int64_t> strides(to.size(), 0);
     for (std::size_t i = 0; i < shape.size(); ++i)
         if (shape[i] != 1) strides[to.size() - shape.size() + i] = own[i];
@@ -32,7 +27,7 @@ void copy(KernelCall& call) {
 }
 
 void permute(KernelCall& call) {
-    const auto own = strides_of(call.shape(0));
+    const auto own = row_major_strides(call.shape(0));
     std::vector<std::int64_t> strides;
     for (const int axis : call.node.as<PermuteAttr>().order) strides.push_back(own[static_cast<std::size_t>(axis)]);
     read_strided(call, strides, 0);
@@ -44,7 +39,7 @@ void expand(KernelCall& call) {
 
 void slice(KernelCall& call) {
     const auto& attr = call.node.as<SliceAttr>();
-    auto strides = strides_of(call.shape(0));
+    auto strides = row_major_strides(call.shape(0));
     std::int64_t offset = 0;
     for (std::size_t i = 0; i < strides.size(); ++i) {
         offset += attr.starts[i] * strides[i];
@@ -71,7 +66,7 @@ void concat(KernelCall& call) {
 void pad(KernelCall& call) {
     const auto& attr = call.node.as<PadAttr>();
     const Shape &in = call.shape(0), &out = call.out_shape();
-    const auto strides = strides_of(in);
+    const auto strides = row_major_strides(in);
     std::vector<std::int64_t> index(out.size(), 0);
     for (std::size_t i = 0; i < call.output.size(); ++i) {
         std::int64_t from = 0;

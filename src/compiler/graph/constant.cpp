@@ -74,12 +74,18 @@ std::size_t channel_of(const Value& value, std::int64_t index) {
 
 std::vector<float> real_numbers(const Value& value) {
     if (!value.quantization) return widened<float>(value);
-    const auto stored = stored_integers(value);
-    std::vector<float> reals(stored.size());
-    for (std::size_t i = 0; i < stored.size(); ++i) {
-        const auto c = channel_of(value, static_cast<std::int64_t>(i));
-        reals[i] = static_cast<float>(stored[i] - value.quantization->zero_points[c]) *
-                   static_cast<float>(value.quantization->scales[c]);
+    const Quantization& q = *value.quantization;
+    std::vector<float> reals = widened<float>(value);
+    // As channel_of, but for all of millions of weights.
+    std::size_t inner = 1, channels = 1;
+    if (!q.per_tensor()) {
+        const auto axis = static_cast<std::size_t>(q.axis);
+        channels = static_cast<std::size_t>(value.shape[axis]);
+        for (std::size_t d = axis + 1; d < value.shape.size(); ++d) inner *= static_cast<std::size_t>(value.shape[d]);
+    }
+    for (std::size_t i = 0; i < reals.size(); ++i) {
+        const std::size_t c = i / inner % channels;
+        reals[i] = (reals[i] - static_cast<float>(q.zero_points[c])) * static_cast<float>(q.scales[c]);
     }
     return reals;
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every fuzz target for SECONDS each (default 600), two at a time, seeded from tests/corpus/NAME. New inputs stay in
+# ./run fuzz [SECONDS [WORD]]: every fuzz target, or those whose name has WORD, for SECONDS each (default 600), as many at a time
+# as there are processors, seeded from tests/corpus/NAME. New inputs stay in
 # build/fuzz/corpus; a crash is left in build/fuzz/crashes/ and named. With TALPA_FUZZ_SEED=N each target begins from the
 # same inputs in the same order with the same random numbers, so that two runs of one build try the same things.
 set -euo pipefail

@@ -37,9 +37,11 @@ prepare() { # prepare PRESET [EMULATOR]
     ! compgen -G 'build/arm64/bin/remoteproc-runtime_*_linux_arm64.tar.gz' >/dev/null || cp build/arm64/bin/remoteproc-runtime_*_linux_arm64.tar.gz "$to/archives/"
 }
 
-rm -f "$out"/*.deb "$out"/*.tar.gz "$out/SHA256SUMS"
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+# What this script has made, by name: OUT may be a folder that has other archives.
+ours() { (cd "$out" && find . -maxdepth 1 -type f -regextype posix-extended -regex '\./(talpa|topo|remoteproc-runtime)[_-].*\.(deb|tar\.gz)' -printf '%f\n' | sort); }
+(cd "$out" && ours | xargs -r rm -f && rm -f SHA256SUMS)
+log=$(mktemp) stage=''
+trap 'rm -rf "$log" "$stage"' EXIT
 for pair in amd64:release: arm64:arm64:qemu-aarch64-static; do
     IFS=: read -r architecture preset emulator <<< "$pair"
     if [ ! -x "build/$preset/bin/talpa" ] || [ ! -x "build/$preset/bin/talpa-webapp" ]; then
@@ -66,4 +68,4 @@ done
 if git rev-parse HEAD >/dev/null 2>&1; then
     git archive --format=tar --prefix="talpa-$version/" HEAD | gzip -9n > "$out/talpa_$version.tar.gz"
 fi
-(cd "$out" && sha256sum ./*.deb ./*.tar.gz | sed 's# \./# #' > SHA256SUMS && ls -l | awk 'NR > 1 {print $5, $9}')
+(cd "$out" && ours | xargs -r sha256sum > SHA256SUMS && ls -l | awk 'NR > 1 {print $5, $9}')

@@ -9,6 +9,7 @@
 #   run      a whole RUN of MobileNetV2 on the virtual board, and the NPU model's part of it
 #   m33      the Cortex-M33 simulator against qemu-system-arm on the same programs
 #   webapp   a picture through the web application on the virtual board against Flask, Pillow and pyserial
+# BENCH_ARGUMENTS are handed on to the programs in bench/ of litert and remoteproc (their --help says what they take).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -85,10 +86,11 @@ machine() {
         "$(uname -r)" "$(git describe --always --dirty 2>/dev/null || echo 'without git')" "$(g++ --version | head -n 1)" "$(date -u +%F)"
 }
 
-[ $# -gt 0 ] || set -- litert kernels run compiler m33 topo webapp remoteproc
+all=(litert kernels run compiler m33 topo webapp remoteproc)
+[ $# -gt 0 ] || set -- "${all[@]}"
 for name in "$@"; do
     if ! declare -F "bench_$name" >/dev/null; then
-        echo "bench: there is no '$name'; there are: litert, kernels, run, compiler, m33, topo, webapp, remoteproc" >&2
+        echo "bench: there is no '$name'; there are: ${all[*]}" >&2
         exit 2
     fi
 done

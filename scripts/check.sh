@@ -10,7 +10,7 @@ if [ $# -eq 0 ]; then
 fi
 declare -A targets=() scripts=()
 for path in "$@"; do
-    path=$(realpath --relative-to=. "$path")
+    path=$(realpath -m --relative-to=. "$path")  # -m: what was deleted, with its folder, counts too
     name=$(basename "${path%.*}")
     case $path in
         src/*)
@@ -19,8 +19,8 @@ for path in "$@"; do
                 case $folder in */*) folder=${folder%/*} ;; *) folder='' && break ;; esac
             done
             if [ -n "$folder" ]; then targets[talpa_${folder//\//_}_test]=1; else echo "check: no test program is near $path"; fi ;;
-        tests/*_test.py) scripts[$path]=1 ;;
-        tests/*_test.cpp) targets[$name]=1 ;;
+        tests/*_test.py) [ ! -e "$path" ] || scripts[$path]=1 ;;
+        tests/*_test.cpp) [ ! -e "$path" ] || targets[$name]=1 ;;
         *) echo "check: $path belongs to no test program" ;;
     esac
 done

@@ -84,6 +84,8 @@ def main():
     arguments = [a for a in sys.argv[1:] if a != "--changed"]
     if arguments:
         wanted = {(pathlib.Path.cwd() / a).resolve() for a in arguments}
+        if unknown := sorted(str(path) for path in wanted - set(sources)):
+            sys.exit(f"lint: no source of this build: {', '.join(unknown)}")
         sources = [path for path in sources if path in wanted]
     left_out = 0
     if "--changed" in sys.argv:

@@ -94,7 +94,7 @@ def run(words, environment):
 
 
 def test(mutation, program, builder):
-    """(noticed?, what it printed) of the mutation's test on that program."""
+    """Exit status (None: it did not end) and output of the mutation's test on that program."""
     if "." in mutation["test"]:
         status, text = run([program, f"--gtest_filter={mutation['test']}", "--gtest_brief=1"],
                            {"TALPA_SOURCE": str(SOURCE)})

@@ -90,9 +90,12 @@ say() { step=$((step + 1)); printf '\n== %d. %s\n' "$step" "$*"; }
 # Shows what is run and runs it, so that one can paste it.
 show() {
     local began status=0
-    local words=$*
-    words=${words#root }
-    printf '$ %s\n' "${words#on_target }"
+    local word words=
+    for word in "$@"; do
+        case $word in root | on_target) [ -n "$words" ] || continue ;; *[!A-Za-z0-9_./:=,@%+-]* | '') word=${word@Q} ;; esac
+        words+=" $word"
+    done
+    printf '$%s\n' "$words"
     began=$(now)
     "$@" || status=$?
     printf -- '-- %s\n' "$(seconds "$began")"
@@ -214,7 +217,7 @@ classify_by_page() {
         [ "$tries" -lt 150 ] || { echo "demo: the page is not ready; what it says: curl $page/readyz" >&2; return 1; }
         sleep 0.2
     done
-    curl -sS --fail-with-body -F "image=@$image" "$page/api/classify" > "$out/answer.json" || {
+    curl -sS --fail-with-body -F "image=@\"$(sed 's/[\\"]/\\&/g' <<< "$image")\"" "$page/api/classify" > "$out/answer.json" || {
         echo "demo: the page does not classify $image: $(cat "$out/answer.json")" >&2
         echo "demo: what it says of the board: curl $page/api/checks" >&2
         return 1
@@ -283,10 +286,10 @@ else
         echo "demo: port $port of this machine is taken by another program (ss -ltnp sport = :$port): --port PORT takes another" >&2
         exit 1
     fi
-    root=$out/board
-    say "Reduced form ($reduced): the board's files below $root, firmware started by its sysfs, the page as a process"
-    mkdir -p "$root"
-    if ! show talpa board up --name $board --root "$root"; then
+    files=$out/board
+    say "Reduced form ($reduced): the board's files below $files, firmware started by its sysfs, the page as a process"
+    mkdir -p "$files"
+    if ! show talpa board up --name $board --root "$files"; then
         # --- Without FUSE: no board at all ------------------------------------------------------------------------------
         say "Reduced form (no FUSE either): no board, no firmware, no page; the NPU model runs the program on this machine"
         show talpa run "$program" --image "$image" --labels "$labels" "${normalise[@]}" --json > "$out/run.json"
@@ -295,10 +298,10 @@ else
         printf '\nDone in %s. Not done: everything that needs a board. What is missing: /dev/fuse and the right to mount it.\n' "$(seconds "$started")"
         exit
     fi
-    cp build/firmware/executorch_runner_cm33.elf "$root/lib/firmware/"
-    echo executorch_runner_cm33.elf > "$root/sys/class/remoteproc/remoteproc0/firmware"
-    echo start > "$root/sys/class/remoteproc/remoteproc0/state"
-    talpa-webapp --root "$root" --listen "127.0.0.1:$port" --program "$program" --labels "$labels" > "$out/webapp.log" 2>&1 &
+    cp build/firmware/executorch_runner_cm33.elf "$files/lib/firmware/"
+    echo executorch_runner_cm33.elf > "$files/sys/class/remoteproc/remoteproc0/firmware"
+    echo start > "$files/sys/class/remoteproc/remoteproc0/state"
+    talpa-webapp --root "$files" --listen "127.0.0.1:$port" --program "$program" --labels "$labels" > "$out/webapp.log" 2>&1 &
     echo $! > "$out/pids"
 fi
 
@@ -307,7 +310,7 @@ say "Classify $image on the page"
 classify_by_page
 
 logs="topo logs --target $target --file $project/compose.yaml    what firmware and page say"
-[ -z "$reduced" ] || logs="cat $root/sys/kernel/debug/remoteproc/remoteproc0/trace0 $out/webapp.log    what firmware and page say"
+[ -z "$reduced" ] || logs="cat $files/sys/kernel/debug/remoteproc/remoteproc0/trace0 $out/webapp.log    what firmware and page say"
 down="./run demo --down    end it all"
 case $target in board://*) ;; *) down="topo down --target $target --file $project/compose.yaml    end it all" ;; esac
 cat <<END

@@ -26,11 +26,22 @@ def skip(why):
     sys.exit(SKIP)
 
 
-def need_namespaces():
-    up = talpa("board", "up", "--name", "probe")
+# How it shows that a machine does not give what a board needs. Any other reason is a fault of the board's, which must not be skipped.
+REFUSALS = ("Operation not permitted", "Permission denied", "Function not implemented", "No such device", "Resource temporarily unavailable",
+            "cannot mount a FUSE file system", "cannot mount overlay")
+
+
+def need_board(*words):
+    """Skips where the machine refuses a board what it needs; fails where it does not come up for another reason."""
+    up = talpa("board", "up", *words)
+    talpa("board", "down", *words)
     if up.returncode != 0:
+        check(any(text in up.stderr for text in REFUSALS), f"no board comes up: {up.stderr.strip()}")
         skip(f"no board here: {up.stderr.strip()}")
-    talpa("board", "down", "--name", "probe")
+
+
+def need_namespaces():
+    need_board("--name", "probe")
 
 
 def need_fuse():
@@ -41,10 +52,7 @@ def need_fuse():
         skip(f"/dev/fuse: {error.strerror}")
     folder = tempfile.mkdtemp(prefix="talpa-fuse-")
     try:
-        up = talpa("board", "up", "--root", folder)
-        talpa("board", "down", "--root", folder)
-        if up.returncode != 0:
-            skip(f"no board here: {up.stderr.strip()}")
+        need_board("--root", folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -164,7 +164,7 @@ def a_crash_is_recovered_from_and_leaves_a_core_file():
 
 
 def a_debugger_attaches_and_leaves():
-    if not lib.shutil.which("gdb-multiarch") or not (lib.SOURCE / "src/board/gdb/server.h").exists():
+    if not lib.shutil.which("gdb-multiarch"):
         print("  no gdb-multiarch here: not tried")
         return
     b = started()

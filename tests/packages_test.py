@@ -6,16 +6,18 @@ import gzip
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
+from board_lib import REFUSALS
 from talpa_test import BUILD, GOLDEN, SOURCE, Checks
 
 NAMES = {"remoteproc-runtime", "talpa", "talpa-board", "talpa-webapp", "topo"}
-VERSION = "0.1.0"
+VERSION = re.search(r"^project\(talpa VERSION ([0-9.]+)", (SOURCE / "CMakeLists.txt").read_text(), re.MULTILINE)[1]
 SAYS = {  # what each program answers to a question for its version
     ("talpa", "--version"): f"talpa {VERSION}",
     ("talpa-webapp", "--version"): f"talpa-webapp {VERSION}",
@@ -196,6 +198,7 @@ def boots_from_bundle(debs):
         talpa, board = root / "usr/bin/talpa", ["--name", f"packages-{os.getpid()}"]
         up = run(talpa, "board", "up", *board)
         if up.returncode != 0:
+            check.that(any(text in up.stdout for text in REFUSALS), f"no board comes up: {up.stdout}")
             print(f"no board here, the bundle is not booted: {up.stdout}")
             return
         runner = subprocess.Popen([str(c) for c in (talpa, "board", "exec", *board, "--", *command)], stdout=subprocess.PIPE,

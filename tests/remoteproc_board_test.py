@@ -8,8 +8,6 @@ import time
 import board_lib as lib
 from board_lib import BUILD, FIRMWARE, check, equal, namespace_board, wait_for
 
-
-
 RUNTIME = BUILD / "bin" / "remoteproc-runtime"
 STATE = "/sys/class/remoteproc/remoteproc0/state"
 

@@ -4,6 +4,7 @@ import pathlib
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 
 SOURCE = pathlib.Path(os.environ.get("TALPA_SOURCE", pathlib.Path(__file__).resolve().parent.parent))
@@ -22,10 +23,15 @@ class Ran:
 
     def __init__(self, args, **options):
         started = time.monotonic()
-        process = subprocess.Popen([str(a) for a in args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
-        out, err = process.stdout.read(), process.stderr.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = 0
+        # Errors go to a file: a pipe that nobody reads yet would stop a program that says much.
+        with tempfile.TemporaryFile() as errors:
+            process = subprocess.Popen([str(a) for a in args], stdout=subprocess.PIPE, stderr=errors, **options)
+            with process.stdout:
+                out = process.stdout.read()
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = 0
+            errors.seek(0)
+            err = errors.read()
         self.seconds = time.monotonic() - started
         self.peak_kib = usage.ru_maxrss
         self.status = os.waitstatus_to_exitcode(status)

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -11,6 +14,7 @@
 #include "base/host/testing.h"
 #include "image/decode.h"
 #include "image/preprocess.h"
+#include "webapp/broker.h"
 #include "webapp/checks.h"
 #include "webapp/embedded.h"
 #include "webapp/gate.h"
@@ -209,6 +213,31 @@ TEST_F(Tree, TheOtherDeviceTreePathIsReadToo) {
     put_board("proc/device-tree");
     EXPECT_THAT(checks().at("reserved-model").looked_at, HasSubstr("/proc/device-tree"));
     EXPECT_EQ(checks().at("reserved-model").state, kOk);
+}
+
+// A pipe in place of a file of sysfs holds the broker until somebody writes: what comes then is no answer to the
+// question after it.
+TEST_F(Tree, ALateAnswerOfTheBrokerIsNotTakenForTheNext) {
+    put_board("sys/firmware/devicetree/base");
+    const fs::path state = root_ / "sys/class/remoteproc/remoteproc0/state";
+    fs::remove(state);
+    ASSERT_EQ(::mkfifo(state.c_str(), 0600), 0);
+    auto started = Broker::start(paths_, std::chrono::milliseconds(300));
+    ASSERT_TRUE(started);
+    Broker& broker = **started;
+    EXPECT_EQ(broker.look().folder, "") << "nobody has written";
+    {
+        std::ofstream writer(state);
+        writer << "running\n";
+    }
+    fs::remove(state);
+    put("sys/class/remoteproc/remoteproc0/state", "offline\n");
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    BoardLook look;
+    while ((look = broker.look_at_board()).remoteproc.folder.empty() && std::chrono::steady_clock::now() < until)
+        continue;
+    EXPECT_THAT(look.model, HasSubstr("FRDM")) << look.memory_open;
+    EXPECT_EQ(broker.look().folder, "remoteproc0");
 }
 
 // Each prerequisite taken away: the right check fails and says the right fix.

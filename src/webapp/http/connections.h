@@ -48,7 +48,7 @@ class Connections {
 
     /// Books `bytes` of bodies; false when there is no room.
     bool book(std::uint64_t bytes) {
-        if (bodies_.load() + bytes > options.max_bodies_bytes) return false;
+        if (bodies_ + bytes > options.max_bodies_bytes) return false;
         bodies_ += bytes;
         return true;
     }
@@ -63,7 +63,7 @@ class Connections {
   private:
     std::set<Connection*> all_;
     std::list<Connection*> idle_;  ///< longest first
-    std::atomic<std::uint64_t> bodies_{0};
+    std::uint64_t bodies_ = 0;
 };
 
 }  // namespace talpa::webapp::http

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -380,7 +381,11 @@ void Session::write_events() {
 }  // namespace
 
 void open_session(Connections& connections, tcp::socket socket) {
-    const auto session = std::make_shared<Session>(connections, std::move(socket));
+    // A worker or a stream of events may be the last that holds it, but only this thread may touch what it belongs to.
+    const auto retire = [&io = connections.io](Session* session) {
+        asio::dispatch(io, [last = std::unique_ptr<Session>(session)] {});
+    };
+    const std::shared_ptr<Session> session(new Session(connections, std::move(socket)), retire);
     connections.add(session.get());
     session->read_head();
 }

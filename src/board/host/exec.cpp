@@ -1,4 +1,6 @@
-// Entering a running board's namespaces.
+// Entering a running board's namespaces. Programs are started here and not by base/host/program.h, whose child does
+// nothing but exec: this one adopts the board's terminal, looks for its folder on the board and says if it is not
+// there.
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -15,6 +17,7 @@
 
 #include <optional>
 
+#include "base/host/program.h"
 #include "base/host/terminal.h"
 #include "board/host/child_error.h"
 #include "board/host/covers.h"
@@ -42,14 +45,6 @@ void pass_signals_on_to(pid_t child) {
     ::signal(SIGINT, SIG_IGN);
     ::signal(SIGQUIT, SIG_IGN);
     for (const int signal : {SIGTERM, SIGHUP}) ::signal(signal, pass_on);
-}
-
-/// Waits for its end; 128 + the signal that killed it.
-int status_of(pid_t child) {
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace
@@ -130,7 +125,7 @@ host::Result<int> run_inside(const BoardRecord& record, const std::vector<std::s
     while ((n = ::read(report[0], &error, sizeof error)) < 0 && errno == EINTR) {
     }
     ::close(report[0]);
-    const int status = status_of(child);
+    const int status = host::wait_for_end(child);
     if (n != sizeof error) return status;
     host::say(fmt::format("talpa: cannot run {} on the board: {}\n", command[0], std::strerror(error)));
     return error == ENOENT ? 127 : 126;  // as shells, env and ssh have it
@@ -163,7 +158,7 @@ host::Result<int> run_in_board(const BoardRecord& record, const std::vector<std:
     while ((n = ::read(report[0], buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR))
         if (n > 0) why.append(buffer, static_cast<std::size_t>(n));
     ::close(report[0]);
-    const int status = status_of(inside);
+    const int status = host::wait_for_end(inside);
     if (!why.empty()) return std::unexpected(unpacked(why));
     return status;
 }

@@ -1,19 +1,16 @@
 #include "board/host/ssh.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <thread>
 #include <vector>
 
 #include "base/host/file.h"
+#include "base/host/program.h"
 #include "board/host/covers.h"
 #include "board/host/mounts.h"
 
@@ -26,39 +23,16 @@ using namespace std::chrono_literals;
 constexpr const char* kSshd = "/usr/sbin/sshd";
 constexpr const char* kPidFile = "/run/sshd.pid";
 
-/// Starts a program with no signal blocked; standard output and error go to `output`.
-host::Result<pid_t> spawn(const std::vector<std::string>& words, int output) {
-    std::vector<char*> argv;
-    for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    ::posix_spawn_file_actions_init(&files);
-    ::posix_spawnattr_init(&attributes);
-    ::posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&files, output, 1);
-    ::posix_spawn_file_actions_adddup2(&files, output, 2);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::posix_spawnattr_setsigmask(&attributes, &none);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    pid_t child = 0;
-    const int error = ::posix_spawnp(&child, argv[0], &files, &attributes, argv.data(), environ);
-    ::posix_spawn_file_actions_destroy(&files);
-    ::posix_spawnattr_destroy(&attributes);
-    if (error != 0) return host::failure(ErrorCode::NotFound, "cannot run {}: {}", words[0], std::strerror(error));
-    return child;
-}
-
 /// A key pair without passphrase.
 host::Result<void> make_key(const fs::path& path, const std::string& comment) {
     if (fs::exists(path)) return {};
-    TRY_ASSIGN(const pid_t child,
-               spawn({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", path.string()}, 2));
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (status != 0) return host::failure(ErrorCode::AccessFailed, "ssh-keygen could not make {}", path.string());
+    const std::string name = path.string();
+    TRY_ASSIGN(
+        const pid_t child,
+        host::start_program({.arguments = {"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", name},
+                             .out = STDERR_FILENO}));
+    if (host::wait_for_end(child) != 0)
+        return host::failure(ErrorCode::AccessFailed, "ssh-keygen could not make {}", name);
     return {};
 }
 
@@ -125,8 +99,11 @@ int open_sshd_log(const BoardRecord& record) {
 
 host::Result<void> start_sshd(const BoardRecord& record, int log) {
     unlock_root();
-    TRY_ASSIGN(const pid_t child,
-               spawn({kSshd, "-D", "-e", "-f", (fs::path(kBoardDisk) / "sshd/config").string()}, log));
+    TRY_ASSIGN(
+        const pid_t child,
+        host::start_program({.arguments = {kSshd, "-D", "-e", "-f", (fs::path(kBoardDisk) / "sshd/config").string()},
+                             .out = log,
+                             .err = log}));
     for (const auto until = std::chrono::steady_clock::now() + 10s; std::chrono::steady_clock::now() < until;) {
         if (fs::exists(kPidFile)) return {};  // it writes that once it listens
         if (::waitpid(child, nullptr, WNOHANG) == child) break;

@@ -1,11 +1,9 @@
 #include "board/host/state.h"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 
 #include "base/host/file.h"
 #include "base/host/json.h"
+#include "base/host/program.h"
 #include "link/crc32.h"
 
 namespace talpa::board {
@@ -76,11 +75,9 @@ void unmount(const fs::path& at) {
     while (::umount2(at.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) {
     }
     if (errno != EPERM) return;
-    std::string path = at.string();
-    std::string words[] = {"fusermount3", "-u", "-z", "-q"};
-    char* argv[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), path.data(), nullptr};
-    pid_t child = 0;
-    if (::posix_spawnp(&child, argv[0], nullptr, nullptr, argv, environ) == 0) ::waitpid(child, nullptr, 0);
+    const auto child =
+        host::start_program({.arguments = {"fusermount3", "-u", "-z", "-q", at.string()}, .in = host::kOurs});
+    if (child) (void)host::wait_for_end(*child);
 }
 
 /// Control groups that engines make at the top of each hierarchy.

@@ -49,6 +49,8 @@ struct JoinedNamespace {
     int type = 0;
 };
 
+/// Not base/host/program.h: the child is made in new namespaces, keeps exactly the descriptors that are listed and may
+/// have signals blocked from its first moment, and failures have the words that users of the original runtime match.
 struct SpawnOptions {
     std::vector<std::string> arguments;    ///< [0] is shown by ps; what runs is `executable`
     std::string executable;                ///< path, or "/proc/self/exe"

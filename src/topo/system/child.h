@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/host/fd.h"
+#include "base/host/program.h"
 #include "topo/system/process.h"
 
 namespace talpa::topo {
@@ -15,13 +16,11 @@ struct PipeEnds {
 /// Both ends close on exec.
 [[nodiscard]] host::Result<PipeEnds> make_pipe();
 void set_nonblocking(int fd);
-/// /dev/null, opened once.
-[[nodiscard]] int null_input();
 
 enum class Group { Own, Ours };
 
 struct Streams {
-    int in = -1, out = -1, err = -1;  ///< -1: ours
+    int in = host::kOurs, out = host::kOurs, err = host::kOurs;
 };
 
 /// A running child; ended and reaped when the object goes.

@@ -129,7 +129,7 @@ static host::Result<Outcome> capture_once(const Command& command, std::string_vi
     TRY_ASSIGN(PipeEnds in, make_pipe());
     TRY_ASSIGN(PipeEnds out, make_pipe());
     TRY_ASSIGN(PipeEnds err, make_pipe());
-    const int input = bytes.empty() ? null_input() : in.read.get();
+    const int input = bytes.empty() ? host::kNothing : in.read.get();
     TRY_ASSIGN(Child child,
                Child::start(command, {.in = input, .out = out.write.get(), .err = err.write.get()}, Group::Own));
     in.read.reset();
@@ -231,7 +231,7 @@ host::Result<Outcome> stream_lines(const Command& command, const std::function<v
     if (interrupted()) return std::unexpected(interruption());
     TRY_ASSIGN(PipeEnds out, make_pipe());
     TRY_ASSIGN(PipeEnds in, make_pipe());
-    const int input = command.input_stays_open ? in.read.get() : null_input();
+    const int input = command.input_stays_open ? in.read.get() : host::kNothing;
     TRY_ASSIGN(Child child,
                Child::start(command, {.in = input, .out = out.write.get(), .err = out.write.get()}, Group::Own));
     in.read.reset();
@@ -276,7 +276,7 @@ host::Result<Piped> pipe(const Command& producer, const Command& consumer,
         Child second,
         Child::start(consumer, {.in = to.read.get(), .out = out.write.get(), .err = err.write.get()}, Group::Own));
     TRY_ASSIGN(Child first,
-               Child::start(producer, {.in = null_input(), .out = from.write.get(), .err = producer_err.write.get()},
+               Child::start(producer, {.in = host::kNothing, .out = from.write.get(), .err = producer_err.write.get()},
                             Group::Own));
     for (Fd* fd : {&to.read, &from.write, &producer_err.write, &out.write, &err.write}) fd->reset();
     set_nonblocking(to.write.get());

@@ -8,6 +8,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <span>
 
 #include "base/host/file.h"
 #include "base/host/sha256.h"
@@ -257,80 +258,95 @@ std::string elf_architecture(std::string_view bytes) {
     }
 }
 
+namespace {
+
+/// A folder of ours that goes with the object.
+struct Scratch {
+    std::string path;
+    Scratch() = default;
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    ~Scratch() {
+        std::error_code ignored;
+        if (!path.empty()) fs::remove_all(path, ignored);
+    }
+};
+
+/// The file that is named, else the one that came with topo, else one that is fetched into `scratch`.
+host::Result<fs::path> find_archive(const std::optional<std::string>& from, const std::string& architecture,
+                                    Scratch& scratch) {
+    if (from) return fs::path(*from);
+    if (const auto bundled = bundled_archive(architecture)) return fs::path(*bundled);
+    std::string folder = (fs::temp_directory_path() / "topo-install-XXXXXX").string();
+    if (::mkdtemp(folder.data()) == nullptr)
+        return host::failure(ErrorCode::AccessFailed, "cannot make a temporary folder");
+    scratch.path = folder;
+    auto fetched = fetch(architecture, folder);
+    if (!fetched)
+        return std::unexpected(
+            std::move(fetched.error()).with_hint("without a network: topo install remoteproc-runtime --from FILE"));
+    return fs::path(*fetched);
+}
+
+/// What replaces a good runtime must be a program for the target, and a whole one.
+host::Result<void> check_binary(const Binary& binary, const fs::path& archive, const std::string& wanted) {
+    const std::string architecture = elf_architecture(binary.bytes);
+    if (architecture.empty() || elf_is_cut(binary.bytes))
+        return host::failure(ErrorCode::InvalidExternalData, "{} of {} is {} ({} bytes)", binary.name, archive.string(),
+                             architecture.empty() ? "no ELF program" : "cut off", binary.bytes.size());
+    if (architecture != wanted)
+        return host::failure(ErrorCode::NotSupported, "{} of {} is for {}, the target is {}", binary.name,
+                             archive.string(), architecture, wanted);
+    return {};
+}
+
+/// Puts it where it is, else into the first of `candidates` that takes it; those that refuse are dropped. The folder.
+host::Result<std::string> place(const Target& target, const Facts& facts, const Binary& binary,
+                                std::span<const std::string>& candidates) {
+    if (facts.package.contains(binary.name)) {
+        TRY_ASSIGN(const Put result, put(target, kLocal, binary));
+        if (result == Put::Done) return kLocal;
+        return std::unexpected(
+            host::Error(ErrorCode::AccessFailed,
+                        fmt::format("{} in {} belongs to the package {}, and {} cannot be written", binary.name,
+                                    facts.present.at(binary.name), printable(facts.package.at(binary.name)), kLocal),
+                        "install as root"));
+    }
+    if (const auto there = facts.present.find(binary.name); there != facts.present.end()) {
+        TRY_ASSIGN(const Put result, put(target, there->second, binary));
+        if (result == Put::Done) return there->second;
+        return std::unexpected(
+            host::Error(ErrorCode::AccessFailed,
+                        fmt::format("{} is installed in {}, which cannot be written", binary.name, there->second),
+                        "deploy as root, or remove it there"));
+    }
+    for (; !candidates.empty(); candidates = candidates.subspan(1)) {
+        TRY_ASSIGN(const Put result, put(target, candidates.front(), binary));
+        if (result == Put::Done) return candidates.front();
+    }
+    return std::string();
+}
+
+}  // namespace
+
 host::Result<std::vector<Installed>> install_runtime(const Target& target, const std::optional<std::string>& from) {
     TRY(target.connect());
     TRY_ASSIGN(const Facts facts, ask(target));
-    std::string scratch = (fs::temp_directory_path() / "topo-install-XXXXXX").string();
-    struct Cleanup {
-        std::string path;
-        ~Cleanup() {
-            std::error_code ignored;
-            if (!path.empty()) fs::remove_all(path, ignored);
-        }
-    } cleanup;
-    fs::path archive;
-    if (from) {
-        archive = *from;
-    } else if (const auto bundled = bundled_archive(facts.architecture)) {
-        archive = *bundled;
-    } else {
-        if (::mkdtemp(scratch.data()) == nullptr)
-            return host::failure(ErrorCode::AccessFailed, "cannot make a temporary folder");
-        cleanup.path = scratch;
-        auto fetched = fetch(facts.architecture, scratch);
-        if (!fetched)
-            return std::unexpected(
-                std::move(fetched.error()).with_hint("without a network: topo install remoteproc-runtime --from FILE"));
-        archive = *fetched;
-    }
+    Scratch scratch;
+    TRY_ASSIGN(const fs::path archive, find_archive(from, facts.architecture, scratch));
     TRY_ASSIGN(const std::vector<Binary> binaries, read_runtime_archive(archive));
-    for (const Binary& binary : binaries) {
-        const std::string architecture = elf_architecture(binary.bytes);
-        // What replaces a good runtime must be a program, and a whole one.
-        if (architecture.empty() || elf_is_cut(binary.bytes))
-            return host::failure(ErrorCode::InvalidExternalData, "{} of {} is {} ({} bytes)", binary.name,
-                                 archive.string(), architecture.empty() ? "no ELF program" : "cut off",
-                                 binary.bytes.size());
-        if (architecture != facts.architecture)
-            return host::failure(ErrorCode::NotSupported, "{} of {} is for {}, the target is {}", binary.name,
-                                 archive.string(), architecture, facts.architecture);
-    }
-    const std::vector<std::string> candidates = {kLocal, "/usr/bin", facts.home + "/bin"};
     const std::vector<std::string> path = split(facts.path, ":");
-    std::vector<Installed> installed;
-    std::size_t candidate = 0;
+    for (const Binary& binary : binaries) TRY(check_binary(binary, archive, facts.architecture));
     for (const Binary& binary : binaries)  // all of them before the first is written
         if (facts.package.contains(binary.name)) TRY(check_owned(facts, binary.name, path));
+    const std::vector<std::string> candidates = {kLocal, "/usr/bin", facts.home + "/bin"};
+    std::span<const std::string> left(candidates);
+    std::vector<Installed> installed;
     for (const Binary& binary : binaries) {
-        std::string folder;
-        if (facts.package.contains(binary.name)) {
-            folder = kLocal;
-            TRY_ASSIGN(const Put result, put(target, folder, binary));
-            if (result == Put::Refused)
-                return std::unexpected(host::Error(
-                    ErrorCode::AccessFailed,
-                    fmt::format("{} in {} belongs to the package {}, and {} cannot be written", binary.name,
-                                facts.present.at(binary.name), printable(facts.package.at(binary.name)), kLocal),
-                    "install as root"));
-        } else if (const auto there = facts.present.find(binary.name); there != facts.present.end()) {
-            folder = there->second;
-            TRY_ASSIGN(const Put result, put(target, folder, binary));
-            if (result == Put::Refused)
-                return std::unexpected(
-                    host::Error(ErrorCode::AccessFailed,
-                                fmt::format("{} is installed in {}, which cannot be written", binary.name, folder),
-                                "deploy as root, or remove it there"));
-        } else {
-            for (;; ++candidate) {
-                if (candidate == candidates.size())
-                    return host::failure(ErrorCode::AccessFailed,
-                                         "permission denied for all candidate directories: [{}]",
-                                         joined(candidates, " "));
-                folder = candidates[candidate];
-                TRY_ASSIGN(const Put result, put(target, folder, binary));
-                if (result == Put::Done) break;
-            }
-        }
+        TRY_ASSIGN(const std::string folder, place(target, facts, binary, left));
+        if (folder.empty())
+            return host::failure(ErrorCode::AccessFailed, "permission denied for all candidate directories: [{}]",
+                                 joined(candidates, " "));
         installed.push_back({binary.name, folder, std::find(path.begin(), path.end(), folder) != path.end()});
     }
     // A profile may add a folder to PATH as soon as it is there.

@@ -91,15 +91,8 @@ void add_selection(CLI::App* command, BoardCommandOptions& o) {
         ->check(CLI::Validator(check_root, "", "folder"));
 }
 
-}  // namespace
-
-void add_board(CLI::App& app, BoardCommandOptions& o) {
-    CLI::App* board =
-        app.add_subcommand("board", "A virtual i.MX 93: up, exec, shell, status, logs, publish, ssh-config, down");
-    board->require_subcommand(1);
-    board->footer("Help on one of them: talpa board SUBCOMMAND --help");
-
-    CLI::App* up = board->add_subcommand("up", "Bring a board up, in the background");
+void add_up(CLI::App& board, BoardCommandOptions& o) {
+    CLI::App* up = board.add_subcommand("up", "Bring a board up, in the background");
     up->add_option("--name", o.name, "How other commands call it (default: TALPA_BOARD, 'board')")
         ->type_name("NAME")
         ->check(CLI::Validator(check_name, "", "board name"));
@@ -136,46 +129,52 @@ void add_board(CLI::App& app, BoardCommandOptions& o) {
     up->add_flag("--foreground", o.foreground, "Stay until Ctrl-C or board down");
     up->footer(std::string(kUpFooter) + "\n" + words_of(board::without_words(), "--without") +
                words_of(board::quirk_words(), "--quirk") + words_of(board::kernel_words(), "--kernel"));
+}
 
-    CLI::App* exec = board->add_subcommand("exec", "Run a program on a board");
+// Ways onto a board.
+void add_entries(CLI::App& board, BoardCommandOptions& o) {
+    CLI::App* exec = board.add_subcommand("exec", "Run a program on a board");
     add_selection(exec, o);
     exec->add_option("COMMAND", o.command, "Program and its arguments")->type_name("COMMAND")->required();
     exec->positionals_at_end();
     exec->footer(kExecFooter);
 
-    CLI::App* shell = board->add_subcommand("shell", "A shell on a board");
+    CLI::App* shell = board.add_subcommand("shell", "A shell on a board");
     add_selection(shell, o);
     shell->footer("Example:\n  talpa board shell");
 
-    CLI::App* ssh = board->add_subcommand("ssh-config", "Print a block for ~/.ssh/config that reaches a board");
+    CLI::App* ssh = board.add_subcommand("ssh-config", "Print a block for ~/.ssh/config that reaches a board");
     add_selection(ssh, o);
     ssh->footer(kSshFooter);
 
-    CLI::App* connect = board->add_subcommand("connect", "Connect standard input and output to a port of a board");
+    CLI::App* connect = board.add_subcommand("connect", "Connect standard input and output to a port of a board");
     add_selection(connect, o);
     connect->add_option("PORT", o.port, "Port")->type_name("PORT")->required()->check(CLI::Range(1u, 65535u));
     connect->footer("Example:\n  ssh -o 'ProxyCommand talpa board connect 22' root@board");
 
-    CLI::App* publish = board->add_subcommand("publish", "Forward ports of this machine to a board that is up");
+    CLI::App* publish = board.add_subcommand("publish", "Forward ports of this machine to a board that is up");
     add_selection(publish, o);
     publish->add_option("PORT", o.publish, "PORT[:BOARDPORT]; 0:BOARDPORT takes any free one")
         ->type_name("PORT[:BOARDPORT]")
         ->required();
     publish->add_option("--address", o.address, "Where they listen (default: 127.0.0.1)")->type_name("IP");
     publish->footer(kPublishFooter);
+}
 
-    CLI::App* status = board->add_subcommand("status", "Show the boards and what runs on them");
+// Looking at a board, and into it.
+void add_views(CLI::App& board, BoardCommandOptions& o) {
+    CLI::App* status = board.add_subcommand("status", "Show the boards and what runs on them");
     add_selection(status, o);
     status->add_flag("--json", o.json, "Print one JSON document");
     status->footer(kStatusFooter);
 
-    CLI::App* logs = board->add_subcommand("logs", "Show a board's kernel log");
+    CLI::App* logs = board.add_subcommand("logs", "Show a board's kernel log");
     add_selection(logs, o);
     logs->add_option("--lines", o.lines, "Only the last N lines")->type_name("N")->check(CLI::Range(1, 1 << 20));
     logs->add_flag("--follow", o.follow, "Go on as it grows, until the board ends");
     logs->footer(kLogsFooter);
 
-    CLI::App* trace = board->add_subcommand("trace", "Show what passes between a board's parts, until Ctrl-C");
+    CLI::App* trace = board.add_subcommand("trace", "Show what passes between a board's parts, until Ctrl-C");
     add_selection(trace, o);
     trace->add_flag("--rpmsg", o.trace_rpmsg, "Messages between Linux and the M33");
     trace->add_flag("--mu", o.trace_mu, "Words through the Messaging Unit");
@@ -183,7 +182,7 @@ void add_board(CLI::App& app, BoardCommandOptions& o) {
     trace->add_flag("--sysfs", o.trace_sysfs, "Reads and writes below /sys");
     trace->footer(kTraceFooter);
 
-    CLI::App* gdb = board->add_subcommand("gdb", "Let a debugger attach to a board's M33");
+    CLI::App* gdb = board.add_subcommand("gdb", "Let a debugger attach to a board's M33");
     add_selection(gdb, o);
     gdb->add_option("--port", o.gdb_port, "Port of this machine (default: 3333; 0: any free one)")
         ->type_name("PORT")
@@ -191,6 +190,20 @@ void add_board(CLI::App& app, BoardCommandOptions& o) {
     gdb->add_option("--processor", o.processor, "Which remote processor (default: 0)")->type_name("K");
     gdb->add_flag("--stdio", o.stdio, "Speak on standard input and output, for gdb's `target remote |`");
     gdb->footer(kGdbFooter);
+}
+
+}  // namespace
+
+void add_board(CLI::App& app, BoardCommandOptions& o) {
+    CLI::App* board =
+        app.add_subcommand("board", "A virtual i.MX 93: up, exec, shell, status, logs, publish, ssh-config, down");
+    board->require_subcommand(1);
+    board->footer("Help on one of them: talpa board SUBCOMMAND --help");
+
+    // In the order in which help lists them.
+    add_up(*board, o);
+    add_entries(*board, o);
+    add_views(*board, o);
 
     CLI::App* down = board->add_subcommand("down", "End a board and remove everything of it");
     add_selection(down, o);

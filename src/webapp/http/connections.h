@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <list>
+#include <mutex>
 #include <set>
 
 #include "webapp/http/server.h"
@@ -58,6 +59,7 @@ class Connections {
     boost::asio::io_context& io;
     Handler* handler = nullptr;
     bool stopping = false;
+    std::mutex after_the_end;
     std::atomic<std::uint64_t> connected{0}, accepted{0}, dropped{0}, timeouts{0};  ///< read by any thread
 
   private:

@@ -18,8 +18,8 @@ using boost::system::error_code;
 
 class AsioServer final : public Server {
   public:
-    AsioServer(const ServerOptions& options, asio::io_context& io, tcp::acceptor acceptor)
-        : connections_(options, io), acceptor_(std::move(acceptor)), grace_(io) {}
+    AsioServer(const ServerOptions& options, std::unique_ptr<asio::io_context> io, tcp::acceptor acceptor)
+        : connections_(options, *io), io_(std::move(io)), acceptor_(std::move(acceptor)), grace_(*io_) {}
     static host::Result<std::unique_ptr<Server>> make(const ServerOptions& options);
 
     std::uint16_t port() const override {
@@ -40,27 +40,11 @@ class AsioServer final : public Server {
   private:
     void accept();
 
+    // The order in which they must go, from the last: what is under way on the context holds connections.
     Connections connections_;
+    std::unique_ptr<asio::io_context> io_;
     tcp::acceptor acceptor_;
     asio::steady_timer grace_;
-};
-
-/// The server with the context that it runs on, in the order in which they must go.
-class OwningServer final : public Server {
-  public:
-    explicit OwningServer(std::unique_ptr<asio::io_context> io, std::unique_ptr<AsioServer> server)
-        : io_(std::move(io)), server_(std::move(server)) {}
-    ~OwningServer() override {
-        io_.reset();  // sessions go with their handlers, while the server is still there
-    }
-    std::uint16_t port() const override { return server_->port(); }
-    void run(Handler& handler) override { server_->run(handler); }
-    void stop() override { server_->stop(); }
-    ServerCounts counts() const override { return server_->counts(); }
-
-  private:
-    std::unique_ptr<asio::io_context> io_;
-    std::unique_ptr<AsioServer> server_;
 };
 
 void AsioServer::accept() {
@@ -116,8 +100,7 @@ host::Result<std::unique_ptr<Server>> AsioServer::make(const ServerOptions& opti
     if (error) return failed("bind to");
     acceptor.listen(asio::socket_base::max_listen_connections, error);
     if (error) return failed("listen on");
-    auto server = std::make_unique<AsioServer>(options, *io, std::move(acceptor));
-    return std::make_unique<OwningServer>(std::move(io), std::move(server));
+    return std::make_unique<AsioServer>(options, std::move(io), std::move(acceptor));
 }
 
 }  // namespace

@@ -381,9 +381,13 @@ void Session::write_events() {
 }  // namespace
 
 void open_session(Connections& connections, tcp::socket socket) {
-    // A worker or a stream of events may be the last that holds it, but only this thread may touch what it belongs to.
-    const auto retire = [&io = connections.io](Session* session) {
-        asio::dispatch(io, [last = std::unique_ptr<Session>(session)] {});
+    // A worker or a stream of events may be the last that holds it, but only this thread may touch what it belongs to;
+    // when it serves no more, one after another may.
+    const auto retire = [&connections](Session* session) {
+        std::unique_ptr<Session> last(session);
+        if (!connections.io.stopped()) return asio::dispatch(connections.io, [last = std::move(last)] {});
+        const std::scoped_lock lock(connections.after_the_end);
+        last.reset();
     };
     const std::shared_ptr<Session> session(new Session(connections, std::move(socket)), retire);
     connections.add(session.get());

@@ -59,6 +59,8 @@ class RunnerPlatform {
     ~RunnerPlatform() = default;
 };
 
+class Carver;
+
 class Runner {
   public:
     /// `operators`: what the firmware carries. `version`: shown by INFO.
@@ -108,6 +110,7 @@ class Runner {
     [[nodiscard]] Outcome copy_checked(std::uint8_t* to, const std::uint8_t* from, const StagedInput& range,
                                        const char* what);
     /// Where the method's `input`, the `given`th tensor among them, is staged; `next` is the next default place.
+    [[nodiscard]] Outcome read_inputs(runtime::Method& method, const Staging& staging, Carver& copies, Times& times);
     [[nodiscard]] std::expected<StagedInput, Failure> input_range(const runtime::Method& method, const Staging& staging,
                                                                   std::uint32_t input, std::uint32_t given,
                                                                   std::uint32_t& next);

@@ -14,6 +14,27 @@ using link::RunnerCommand;
 using link::RunnerError;
 using link::RunnerState;
 
+/// Memory handed out piece by piece from one range; null when it is full.
+class Carver {
+  public:
+    Carver(RunnerPlatform& platform, const link::MemoryRange& range)
+        : platform_(platform), next_(range.base), left_(range.size) {}
+    [[nodiscard]] runtime::Pool take(std::size_t bytes) {
+        bytes = runtime::round_up_to_pool(bytes);
+        if (bytes > left_) return {};
+        std::uint8_t* const at = platform_.memory(next_, static_cast<std::uint32_t>(bytes));
+        if (at == nullptr) return {};
+        next_ += static_cast<std::uint32_t>(bytes);
+        left_ -= bytes;
+        return {at, bytes};
+    }
+
+  private:
+    RunnerPlatform& platform_;
+    std::uint32_t next_;
+    std::size_t left_;
+};
+
 namespace {
 
 /// The runner's code for an error of the runtime.
@@ -46,28 +67,40 @@ std::unexpected<Failure> failed(const Error& error) {
     return std::unexpected(Failure{code_of(error), error});
 }
 
-/// Memory handed out piece by piece from one range; null when it is full.
-class Carver {
-  public:
-    Carver(RunnerPlatform& platform, const link::MemoryRange& range)
-        : platform_(platform), next_(range.base), left_(range.size) {}
-    [[nodiscard]] runtime::Pool take(std::size_t bytes) {
-        bytes = runtime::round_up_to_pool(bytes);
-        if (bytes > left_) return {};
-        std::uint8_t* const at = platform_.memory(next_, static_cast<std::uint32_t>(bytes));
-        if (at == nullptr) return {};
-        next_ += static_cast<std::uint32_t>(bytes);
-        left_ -= bytes;
-        return {at, bytes};
-    }
-
-  private:
-    RunnerPlatform& platform_;
-    std::uint32_t next_;
-    std::size_t left_;
-};
-
 constexpr std::uint32_t kChunk = 64 * 1024;  // between two looks at the link
+
+Outcome check_identifier(RunnerPlatform& platform, const std::uint8_t* bytes, const StagedInput& range) {
+    if (range.length >= 8 && bytes[4] == 'E' && bytes[5] == 'T' && bytes[6] == '1' && bytes[7] == '2') return {};
+    Text<100> line;
+    line.add(TALPA_SENTENCE("Program identifier '"));
+    for (std::uint32_t i = 4; i < 8 && i < range.length; ++i)
+        if (bytes[i] > 0x20 && bytes[i] < 0x7F) line.put({reinterpret_cast<const char*>(&bytes[i]), 1});
+    line.add(TALPA_SENTENCE("' != expected 'ET12'"));
+    platform.trace(line.view());
+    return refuse(RunnerError::NoModel, ErrorCode::NotFound, TALPA_SENTENCE("no ET12 at {}"), hex(range.address));
+}
+
+/// What the method needs, and room for the outputs that the program does not plan.
+Outcome give_memory(RunnerPlatform& platform, runtime::Method& method, Carver& planned, Carver& npu) {
+    const runtime::MemoryNeed& need = method.need();
+    std::array<runtime::Pool, runtime::kMaxArenas> arenas{};
+    for (std::uint32_t i = 0; i < need.arena_count; ++i) arenas[i] = planned.take(need.planned[i]);
+    runtime::Pools pools;
+    pools.planned = {arenas.data(), need.arena_count};
+    pools.temporary = planned.take(need.temporary);
+    pools.scratch = npu.take(need.scratch);
+    if constexpr (kFastScratchInOcram) pools.fast_scratch = Carver(platform, link::kOcram).take(need.fast_scratch);
+    if (pools.fast_scratch.empty()) pools.fast_scratch = npu.take(need.fast_scratch);
+    if (const auto bound = method.bind(pools); !bound) return failed(bound.error());
+    for (std::uint32_t i = 0; i < method.output_count(); ++i)
+        if (method.output_is_unplanned(i)) {
+            const runtime::Value& value = method.output(i);
+            if (value.kind != runtime::Value::Kind::Tensor) continue;
+            if (const auto given = method.set_output_memory(i, planned.take(value.tensor->size_bytes())); !given)
+                return failed(given.error());
+        }
+    return {};
+}
 
 }  // namespace
 
@@ -180,16 +213,7 @@ Outcome Runner::run(const Request& request, const Staging& staging, Times& times
     std::uint8_t* bytes = platform_.memory(staging.program.address, staging.program.length);
     if (bytes == nullptr)
         return refuse(RunnerError::BadAddress, ErrorCode::OutOfBounds, TALPA_SENTENCE("the program's range"));
-    if (staging.program.length < 8 || bytes[4] != 'E' || bytes[5] != 'T' || bytes[6] != '1' || bytes[7] != '2') {
-        Text<100> line;
-        line.add(TALPA_SENTENCE("Program identifier '"));
-        for (std::uint32_t i = 4; i < 8 && i < staging.program.length; ++i)
-            if (bytes[i] > 0x20 && bytes[i] < 0x7F) line.put({reinterpret_cast<const char*>(&bytes[i]), 1});
-        line.add(TALPA_SENTENCE("' != expected 'ET12'"));
-        platform_.trace(line.view());
-        return refuse(RunnerError::NoModel, ErrorCode::NotFound, TALPA_SENTENCE("no ET12 at {}"),
-                      hex(staging.program.address));
-    }
+    if (auto known = check_identifier(platform_, bytes, staging.program); !known) return known;
     Carver planned(platform_, link::kPlannedBuffers);
     Carver npu(platform_, link::kNpuScratch);
     if (staging.program.check_crc) {
@@ -226,25 +250,9 @@ Outcome Runner::run(const Request& request, const Staging& staging, Times& times
     auto method = runtime::Method::load(*program, name, planned.take(*pool_bytes), options);
     if (!method) return failed(method.error());
 
-    const runtime::MemoryNeed& need = method->need();
-    std::array<runtime::Pool, runtime::kMaxArenas> arenas{};
-    for (std::uint32_t i = 0; i < need.arena_count; ++i) arenas[i] = planned.take(need.planned[i]);
-    runtime::Pools pools;
-    pools.planned = {arenas.data(), need.arena_count};
-    pools.temporary = planned.take(need.temporary);
-    pools.scratch = npu.take(need.scratch);
-    if constexpr (kFastScratchInOcram) pools.fast_scratch = Carver(platform_, link::kOcram).take(need.fast_scratch);
-    if (pools.fast_scratch.empty()) pools.fast_scratch = npu.take(need.fast_scratch);
-    planned_bytes_ = need.planned_total();
-    scratch_bytes_ = need.scratch + need.fast_scratch;
-    if (const auto bound = method->bind(pools); !bound) return failed(bound.error());
-    for (std::uint32_t i = 0; i < method->output_count(); ++i)
-        if (method->output_is_unplanned(i)) {
-            const runtime::Value& value = method->output(i);
-            if (value.kind != runtime::Value::Kind::Tensor) continue;
-            if (const auto given = method->set_output_memory(i, planned.take(value.tensor->size_bytes())); !given)
-                return failed(given.error());
-        }
+    planned_bytes_ = method->need().planned_total();
+    scratch_bytes_ = method->need().scratch + method->need().fast_scratch;
+    if (auto bound = give_memory(platform_, *method, planned, npu); !bound) return bound;
     timer.lap(times.load);
     if (request.command == RunnerCommand::Load) {
         output_count_ = 0;
@@ -254,23 +262,7 @@ Outcome Runner::run(const Request& request, const Staging& staging, Times& times
     reply(request, "STATUS running");
     set_state(RunnerState::Running);
     const std::uint32_t crc_before = times.crc;
-    std::uint32_t given = 0, next = staging.inputs[0].address;
-    for (std::uint32_t i = 0; i < method->input_count(); ++i) {
-        if (method->input(i).kind != runtime::Value::Kind::Tensor) continue;  // fixed when the program was exported
-        const auto range = input_range(*method, staging, i, given++, next);
-        if (!range) return std::unexpected(range.error());
-        runtime::Pool copy;
-        if (range->check_crc && method->input_is_unplanned(i)) {
-            copy = planned.take(range->length);
-            if (copy.empty())
-                return refuse(RunnerError::Memory, ErrorCode::MemoryAllocation, TALPA_SENTENCE("a copy of input {}"),
-                              i);
-        }
-        if (auto set = set_input(*method, i, *range, copy, times); !set) return set;
-    }
-    if (staging.input_count != 0 && given != staging.input_count)
-        return refuse(RunnerError::InputMismatch, ErrorCode::InvalidArgument,
-                      TALPA_SENTENCE("{} inputs staged, the program wants {}"), staging.input_count, given);
+    if (auto read = read_inputs(*method, staging, planned, times); !read) return read;
     timer.lap(times.input);
     times.input -= times.crc - crc_before;
     if (auto went = go_on(); !went) return went;
@@ -289,6 +281,27 @@ Outcome Runner::run(const Request& request, const Staging& staging, Times& times
     output_scale_ = scale ? static_cast<float>(scale->scale) : 0;
     output_zero_point_ = scale ? static_cast<std::int32_t>(scale->zero_point) : 0;
     return copy_outputs(*method, request);
+}
+
+Outcome Runner::read_inputs(runtime::Method& method, const Staging& staging, Carver& copies, Times& times) {
+    std::uint32_t given = 0, next = staging.inputs[0].address;
+    for (std::uint32_t i = 0; i < method.input_count(); ++i) {
+        if (method.input(i).kind != runtime::Value::Kind::Tensor) continue;  // fixed when the program was exported
+        const auto range = input_range(method, staging, i, given++, next);
+        if (!range) return std::unexpected(range.error());
+        runtime::Pool copy;
+        if (range->check_crc && method.input_is_unplanned(i)) {
+            copy = copies.take(range->length);
+            if (copy.empty())
+                return refuse(RunnerError::Memory, ErrorCode::MemoryAllocation, TALPA_SENTENCE("a copy of input {}"),
+                              i);
+        }
+        if (auto set = set_input(method, i, *range, copy, times); !set) return set;
+    }
+    if (staging.input_count != 0 && given != staging.input_count)
+        return refuse(RunnerError::InputMismatch, ErrorCode::InvalidArgument,
+                      TALPA_SENTENCE("{} inputs staged, the program wants {}"), staging.input_count, given);
+    return {};
 }
 
 std::expected<StagedInput, Failure> Runner::input_range(const runtime::Method& method, const Staging& staging,

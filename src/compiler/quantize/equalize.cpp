@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <map>
-#include <numeric>
 
 #include "compiler/floats/executor.h"
+#include "compiler/quantize/value_groups.h"
 
 namespace talpa::compiler {
 
@@ -42,18 +41,14 @@ bool writes_freely(const Graph& graph, const Node& node) {
 
 std::vector<Linear> find_linear(const Graph& graph) {
     const auto uses = find_uses(graph);
-    std::vector<ValueId> parent(graph.values.size());
-    std::iota(parent.begin(), parent.end(), ValueId{0});
-    const std::function<ValueId(ValueId)> find = [&](ValueId id) {
-        return parent[id] == id ? id : parent[id] = find(parent[id]);
-    };
+    ValueGroups together(graph.values.size());
     for (const auto& node : graph.nodes)
         if (is_plain_add(graph, node))
-            for (const auto id : node.inputs) parent[find(id)] = find(node.outputs[0]);
+            for (const auto id : node.inputs) together.unite(node.outputs[0], id);
     std::map<ValueId, Linear> groups;
     for (ValueId id = 0; id < graph.values.size(); ++id) {
         if (graph[id].is_constant() || graph[id].shape.size() != 4) continue;
-        auto& group = groups[find(id)];
+        auto& group = groups[together.find(id)];
         group.values.push_back(id);
         const bool at_border = uses.producer[id] < 0 || std::ranges::find(graph.outputs, id) != graph.outputs.end();
         if (at_border) {

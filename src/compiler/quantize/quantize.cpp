@@ -5,34 +5,21 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <numeric>
 
 #include "compiler/floats/executor.h"
 #include "compiler/quantize/compare_runs.h"
 #include "compiler/quantize/correct.h"
 #include "compiler/quantize/equalize.h"
 #include "compiler/quantize/policy.h"
+#include "compiler/quantize/value_groups.h"
 
 namespace talpa::compiler {
 
 namespace {
 
-/// Values that share one quantization, by union and find.
-class Groups {
-  public:
-    explicit Groups(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), ValueId{0}); }
-    ValueId find(ValueId id) {
-        while (parent_[id] != id) id = parent_[id] = parent_[parent_[id]];
-        return id;
-    }
-    void unite(ValueId a, ValueId b) { parent_[find(b)] = find(a); }
-
-  private:
-    std::vector<ValueId> parent_;
-};
-
-Groups group_values(const Graph& graph) {
-    Groups groups(graph.values.size());
+/// Values that share one quantization.
+ValueGroups group_values(const Graph& graph) {
+    ValueGroups groups(graph.values.size());
     for (const auto& node : graph.nodes) {
         if (result_rule(graph, node, 8) != ResultRule::Same) continue;  // of any number of bits
         const std::size_t operands = node.op == Op::Concat ? node.inputs.size() : 1;
@@ -44,7 +31,7 @@ Groups group_values(const Graph& graph) {
 constexpr std::array<std::string_view, 3> kActivations{"int8", "int16", "mixed"};
 
 /// By group's representative: the type its values are stored in.
-std::vector<DType> choose_types(const Graph& graph, Groups& groups, Activations activations) {
+std::vector<DType> choose_types(const Graph& graph, ValueGroups& groups, Activations activations) {
     std::vector<DType> types(graph.values.size(), activations == Activations::Int16 ? DType::Int16 : DType::Int8);
     if (activations != Activations::Mixed) return types;
     for (const auto& node : graph.nodes) {
@@ -57,7 +44,7 @@ std::vector<DType> choose_types(const Graph& graph, Groups& groups, Activations 
 }
 
 /// By node, with the types chosen.
-std::vector<ResultRule> find_rules(const Graph& graph, Groups& groups, const std::vector<DType>& types) {
+std::vector<ResultRule> find_rules(const Graph& graph, ValueGroups& groups, const std::vector<DType>& types) {
     std::vector<ResultRule> rules;
     for (const auto& node : graph.nodes) {
         bool wide = types[groups.find(node.outputs[0])] == DType::Int16;

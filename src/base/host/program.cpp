@@ -95,6 +95,9 @@ Result<pid_t> start_program(const Program& program) {
     const std::vector<std::string> variables = environment_with(program.environment);
     const std::vector<char*> arguments = pointers(program.arguments), environment = pointers(variables);
     const pid_t parent = ::getpid();
+    // Ignored by whoever started us, the kernel would throw the child's status away.
+    struct sigaction ends_told{};
+    if (::sigaction(SIGCHLD, nullptr, &ends_told) == 0 && ends_told.sa_handler == SIG_IGN) ::signal(SIGCHLD, SIG_DFL);
     sigset_t all, before;
     sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -119,8 +122,8 @@ Result<pid_t> start_program(const Program& program) {
 
 int wait_for_end(pid_t child) {
     int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
+    while (::waitpid(child, &status, 0) < 0)
+        if (errno != EINTR) return kEndUnknown;
     return exit_code_of(status);
 }
 

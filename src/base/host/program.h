@@ -31,7 +31,9 @@ struct Program {
 /// program; AccessFailed, it or its folder cannot be had; OutOfResources.
 [[nodiscard]] Result<pid_t> start_program(const Program& program);
 
-/// Waits for the end of a child: its exit status, or 128 + the signal that ended it.
+inline constexpr int kEndUnknown = 127;
+/// Waits for the end of a child: its exit status, 128 + the signal that ended it, or kEndUnknown where somebody else
+/// has waited for it.
 [[nodiscard]] int wait_for_end(pid_t child);
 /// The same of what waitpid(2) gave.
 [[nodiscard]] int exit_code_of(int wait_status);

@@ -69,5 +69,14 @@ TEST(StartProgram, HasNoSignalBlockedAndItsOwnGroup) {
     EXPECT_EQ(wait_for_end(*child), 128 + SIGTERM);
 }
 
+TEST(StartProgram, StatusesAreHadThoughWhoeverStartedUsIgnoredThem) {
+    ::signal(SIGCHLD, SIG_IGN);
+    const auto child = start_program({.arguments = {"false"}});
+    ASSERT_TRUE(child);
+    EXPECT_EQ(wait_for_end(*child), 1);
+    EXPECT_EQ(wait_for_end(*child), kEndUnknown) << "had already";
+    ::signal(SIGCHLD, SIG_DFL);
+}
+
 }  // namespace
 }  // namespace talpa::host

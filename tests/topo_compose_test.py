@@ -133,9 +133,17 @@ def check_choice(bench, check):
     check.that(ran.returncode == 2 and "must be auto" in ran.stderr, f"a wrong word: {ran.stderr}")
     # Keys that only the plugin honours.
     only = COMPOSE.replace("    build: web\n", "    build: web\n    configs: [c]\n") + "configs: {c: {file: ./web/content}}\n"
-    bench.fresh(only)
+    bench.fresh()
+    bench.deploy()
+    first = sorted(c["image"] for c in bench.state("target")["containers"].values())
+    (bench.project / "compose.yaml").write_text(only)
+    bench.change("two")
     bench.deploy()
     check.equal(len(bench.docker("compose", "-f", "compose.yaml", "up")), 1, "the plugin honours configs")
+    # A good deployment that no record can hold: from there it goes back to the last recorded one.
+    ran = bench.topo("rollback", "--target", TARGET)
+    check.that(ran.returncode == 0 and "the last deployment is in no record" in ran.stderr and "did not come to its end" not in ran.stderr, f"rollback: {ran.stdout}{ran.stderr}")
+    check.equal(sorted(c["image"] for c in bench.state("target")["containers"].values()), first, "what had been recorded")
     ran = bench.deploy("--compose", "never", status=1)
     check.has(ran.stderr, "services.web.configs", "topo names what it cannot honour")
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 
 #include "compiler/schedule/allocate.h"
 #include "compiler/schedule/filters.h"
@@ -71,6 +72,11 @@ class PlanBuilder {
     void insert_loads(std::uint64_t limit);
 
     // plan_places.cpp: where it lies
+    struct Lives {
+        std::vector<std::optional<LiveRange>> tensors;  // nothing: no action touches it
+        std::map<std::uint32_t, LiveRange> buffers;     // by first step of the group
+    };
+    [[nodiscard]] Lives lives() const;
     [[nodiscard]] std::uint64_t constants_in_sram() const;
     std::uint64_t allocate_tensors(std::uint64_t enough, Effort effort);
     void place_buffer(std::uint32_t group, std::uint64_t address);

@@ -34,31 +34,32 @@ std::uint64_t PlanBuilder::estimated_constants() const {
     return bytes;
 }
 
-// Lives of tensors and weight buffers, in actions; inputs from the start, outputs to the end. Returns the bytes of
-// SRAM that the result takes.
-std::uint64_t PlanBuilder::allocate_tensors(std::uint64_t enough, Effort effort) {
-    std::vector<LiveRange> lives(n_.tensors.size());
-    std::vector<bool> used(n_.tensors.size());
-    const auto last_time = static_cast<std::uint32_t>(plan_.actions.size());
-    std::map<std::uint32_t, LiveRange> buffer_lives;  // by first step of the group
+// In actions, from the first that touches it to the last.
+PlanBuilder::Lives PlanBuilder::lives() const {
+    Lives l{std::vector<std::optional<LiveRange>>(n_.tensors.size()), {}};
     std::map<std::uint32_t, std::uint32_t> buffer_of;
     for (const auto& [begin, buffer] : buffers_)
         for (const std::uint32_t step : buffer.steps) buffer_of[step] = begin;
     for (std::uint32_t time = 0; time < plan_.actions.size(); ++time) {
         const Action& a = plan_.actions[time];
-        if (a.kind == Action::Kind::LoadWeights) buffer_lives[a.step] = {a.bytes, time, time, 0};
+        if (a.kind == Action::Kind::LoadWeights) l.buffers[a.step] = {a.bytes, time, time, 0};
         if (a.kind != Action::Kind::Run) continue;
-        if (const auto found = buffer_of.find(a.step); found != buffer_of.end())
-            buffer_lives[found->second].last = time;
+        if (const auto found = buffer_of.find(a.step); found != buffer_of.end()) l.buffers[found->second].last = time;
         const Step& s = n_.steps[a.step];
         for (const View* v : {&s.ifm, &s.ifm2, &s.ofm}) {
             if (v->tensor == kNoTensor) continue;
-            LiveRange& r = lives[v->tensor];
-            if (!used[v->tensor]) r.first = time;
-            r.last = time;
-            used[v->tensor] = true;
+            auto& r = l.tensors[v->tensor];
+            if (!r) r = LiveRange{.first = time};
+            r->last = time;
         }
     }
+    return l;
+}
+
+// Inputs live from the start, outputs to the end. Returns the bytes of SRAM that the result takes.
+std::uint64_t PlanBuilder::allocate_tensors(std::uint64_t enough, Effort effort) {
+    const Lives life = lives();
+    const auto last_time = static_cast<std::uint32_t>(plan_.actions.size());
     // An output equal to the input whose place it takes would look as if nothing had run (V35).
     const bool spare_inputs = output_places_ == OutputPlaces::NotOnInputs;
     std::vector<TensorId> place_of = places_taken_over(n_, plan_.tensors, plan_.actions);
@@ -77,8 +78,8 @@ std::uint64_t PlanBuilder::allocate_tensors(std::uint64_t enough, Effort effort)
         for (std::size_t i = 0; i < n_.tensors.size(); ++i) {
             const Tensor& t = n_.tensors[i];
             if (t.role == Tensor::Role::Constant || plan_.tensors[i].region != region) continue;
-            if (!used[i] && t.role == Tensor::Role::Internal) continue;
-            LiveRange r = lives[i];
+            if (!life.tensors[i] && t.role == Tensor::Role::Internal) continue;
+            LiveRange r = life.tensors[i].value_or(LiveRange{});
             if (t.role == Tensor::Role::Input) r.first = 0;
             if (t.role == Tensor::Role::Output) {
                 r.last = last_time;
@@ -98,8 +99,8 @@ std::uint64_t PlanBuilder::allocate_tensors(std::uint64_t enough, Effort effort)
         const std::size_t places_here = here.size();
         std::vector<std::uint32_t> groups;
         if (fast)
-            for (const auto& [begin, life] : buffer_lives) {
-                here.push_back(life);
+            for (const auto& [begin, range] : life.buffers) {
+                here.push_back(range);
                 groups.push_back(begin);
             }
         const std::uint64_t tight = peak_of(here).bytes;

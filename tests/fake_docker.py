@@ -3,7 +3,7 @@ with the Compose plugin and buildx would. Two sides, HOST and TARGET, each with 
 its command here, with TARGET's `docker` on PATH. Used as a program: fake_docker.py docker|ssh WORDS…, told by FAKE_DIR and FAKE_SIDE.
 
 fake.json in FAKE_DIR says how they shall be: {"host": {"version", "compose", "buildx"}, "target": {…}, "fail": [words],
-"exposed", "pushes"}. A container of an image that holds the word "die" ends at once."""
+"exposed", "pushes", "hang": [words]: done, but not ended}. A container of an image that holds the word "die" ends at once."""
 import fcntl
 import hashlib
 import io
@@ -27,7 +27,7 @@ def install(folder, **how):
             path = folder / side / "bin" / program
             path.write_text(f"#!/bin/sh\nFAKE_DIR={folder} FAKE_SIDE={side} exec /usr/bin/python3 -SE {__file__} {program} \"$@\"\n")
             path.chmod(0o755)
-    configure(folder, host=default, target=default, fail=[], exposed=False, pushes=True, **how)
+    configure(folder, host=default, target=default, fail=[], exposed=False, pushes=True, hang=[], **how)
     return {**os.environ, "PATH": f"{folder}/host/bin:/usr/bin:/bin", "HOME": str(folder / "host/home"), "XDG_RUNTIME_DIR": "", "TOPO_TARGET": "", "TOPO_PORT": ""}
 
 
@@ -339,6 +339,11 @@ def docker(words, side):
             fail(f"fake docker: {words}", 99)
     if trouble:
         fail(trouble, 125)
+    if words[0] in how.get("hang", []):
+        import time
+        sys.stdout.flush()
+        (FOLDER / "hangs").write_text(words[-1])
+        time.sleep(120)
     return None
 
 

@@ -5,10 +5,12 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import threading
+import time
 
 import fake_docker
 from topo_board import TOPO, Checks
@@ -252,6 +254,29 @@ def check_registry_trouble(bench, check):
     check.has(ran.stderr, "--registry-port has no effect when --no-registry is set", "the original's warning")
 
 
+def check_registry_interrupted(bench, check):
+    """Ctrl-C in a push or in a pull: neither the names that were lent for it nor the tunnel stay."""
+    bench.fresh(COMPOSE.replace('  store: {image: "example/store:1", platform: linux/arm64}\n', ""))
+    for word in ("push", "pull"):
+        fake_docker.configure(bench.folder, hang=[word])
+        (bench.folder / "hangs").unlink(missing_ok=True)
+        if word == "pull":  # the registry's image is pulled as well, and is here from now on
+            bench.change("two")
+        process = subprocess.Popen([str(TOPO), "deploy", "--target", TARGET, "--registry"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=bench.project, env=bench.env)
+        for _ in range(600):
+            if (bench.folder / "hangs").exists():
+                break
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+        check.equal(process.returncode, 130, f"interrupted in a {word}: {out}{err}")
+        lent = [n for side in ("host", "target") for i in bench.state(side)["images"].values() for n in i["names"] if n.startswith("localhost:")]
+        check.equal(lent, [], f"interrupted in a {word}: no lent name stays")
+        check.that(not list(bench.folder.glob("tunnel-*")), f"interrupted in a {word}: the tunnel is closed")
+    fake_docker.configure(bench.folder, hang=[])
+    bench.deploy("--registry")
+
+
 def check_silent(bench, check):
     """A target that accepts and says nothing, and one that does not answer at all, by the real ssh."""
     silent = socket.create_server(("127.0.0.1", 0))
@@ -271,7 +296,7 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="topo-compose-"))
     try:
         bench = Bench(folder, check)
-        for part in (check_plugin, check_choice, check_trouble, check_registry, check_registry_trouble, check_silent):
+        for part in (check_plugin, check_choice, check_trouble, check_registry, check_registry_trouble, check_registry_interrupted, check_silent):
             part(bench, check)
     finally:
         shutil.rmtree(folder)

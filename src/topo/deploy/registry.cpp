@@ -171,54 +171,90 @@ host::Result<void> check_exposure(const Target& target, int port) {
 
 // --- one image ---
 
-host::Result<void> send_one(const ImageToSend& one, const Engine& host, const Engine& target, int port,
-                            const std::function<void(std::string_view)>& said) {
+// A name that an image has for the way only: it goes whatever happens, an interrupt included.
+class LentName {
+  public:
+    LentName(const Engine& engine, std::string name) : engine_(engine), name_(std::move(name)) {}
+    LentName(const LentName&) = delete;
+    LentName& operator=(const LentName&) = delete;
+    ~LentName() {
+        const InterruptShield shield;
+        std::vector<std::string> untag = {"rmi", name_};
+        if (engine_.kind() == EngineKind::Docker) untag.insert(untag.begin() + 1, "--no-prune");
+        (void)engine_.run(untag, kQuestion, Engine::Check::Nothing);
+    }
+
+  private:
+    const Engine& engine_;
+    std::string name_;
+};
+
+// Podman prints no digest; it writes it into a file.
+class DigestFile {
+  public:
+    DigestFile() : path_(std::filesystem::temp_directory_path() / fmt::format("topo-digest-{}", ::getpid())) {}
+    DigestFile(const DigestFile&) = delete;
+    DigestFile& operator=(const DigestFile&) = delete;
+    ~DigestFile() {
+        std::error_code ignored;
+        std::filesystem::remove(path_, ignored);
+    }
+    [[nodiscard]] std::string path() const { return path_.string(); }
+    [[nodiscard]] std::string digest() const {
+        const auto text = host::read_text(path_, 4096);
+        return text ? pushed_digest("digest: " + std::string(trimmed(*text))) : std::string();
+    }
+
+  private:
+    std::filesystem::path path_;
+};
+
+// What it can be pulled by.
+host::Result<std::string> push(const ImageToSend& one, const Engine& host, int port,
+                               const std::function<void(std::string_view)>& said) {
     const std::string name = registry_name(one.host_name, port);
-    const bool podman_here = host.kind() == EngineKind::Podman, podman_there = target.kind() == EngineKind::Podman;
+    const bool podman = host.kind() == EngineKind::Podman;
+    const LentName lent(host, name);
+    const DigestFile file;
     TRY(host.tag(one.host_name, name));
     std::string digest, last;
-    std::vector<std::string> push = {"push"};
-    std::filesystem::path digest_file;
-    if (podman_here) {
-        digest_file = std::filesystem::temp_directory_path() / fmt::format("topo-digest-{}", ::getpid());
-        push.insert(push.end(), {"--tls-verify=false", "--digestfile", digest_file.string()});
-    }
-    push.push_back(name);
-    TRY_ASSIGN(const Outcome pushed, stream_lines(host.command(push), [&](std::string_view line) {
+    std::vector<std::string> words = {"push"};
+    if (podman) words.insert(words.end(), {"--tls-verify=false", "--digestfile", file.path()});
+    words.push_back(name);
+    TRY_ASSIGN(const Outcome pushed, stream_lines(host.command(words), [&](std::string_view line) {
                    said(line);
                    last = line;
                    if (const std::string found = pushed_digest(line); !found.empty()) digest = found;
                }));
-    if (podman_here) {
-        const auto text = host::read_text(digest_file, 4096);
-        if (text) digest = pushed_digest("digest: " + std::string(trimmed(*text)));
-        std::error_code ignored;
-        std::filesystem::remove(digest_file, ignored);
-    }
-    // The name was lent for the push; the image stays under its own.
-    std::vector<std::string> untag = {"rmi", name};
-    if (!podman_here) untag.insert(untag.begin() + 1, "--no-prune");
-    (void)host.run(untag, kQuestion, Engine::Check::Nothing);
+    if (podman) digest = file.digest();
     if (pushed.status != 0 || digest.empty())
         return host::failure(ErrorCode::AccessFailed, "pushing {} to the registry failed (exit status {}): {}",
                              one.host_name, pushed.status, printable(last, LineEnds::Replace));
-    const std::string by_digest = name.substr(0, name.find(':', name.rfind('/'))) + "@" + digest;
-    std::vector<std::string> pull = {"pull"};
-    if (podman_there) pull.emplace_back("--tls-verify=false");
-    pull.push_back(by_digest);
-    last.clear();
-    TRY_ASSIGN(const Outcome pulled, stream_lines(target.command(pull), [&](std::string_view line) {
+    return name.substr(0, name.find(':', name.rfind('/'))) + "@" + digest;
+}
+
+host::Result<void> pull(const ImageToSend& one, const std::string& by_digest, const Engine& target,
+                        const std::function<void(std::string_view)>& said) {
+    std::vector<std::string> words = {"pull"};
+    if (target.kind() == EngineKind::Podman) words.emplace_back("--tls-verify=false");
+    words.push_back(by_digest);
+    std::string last;
+    // The reference by digest would keep the image when a newer one takes its name.
+    const LentName lent(target, by_digest);
+    TRY_ASSIGN(const Outcome pulled, stream_lines(target.command(words), [&](std::string_view line) {
                    said(line);
                    last = line;
                }));
     if (pulled.status != 0)
         return host::failure(ErrorCode::AccessFailed, "the target cannot pull {} (exit status {}): {}", by_digest,
                              pulled.status, printable(last, LineEnds::Replace));
-    TRY(target.tag(by_digest, with_tag(one.target_name)));
-    // The reference by digest would keep the image when a newer one takes its name.
-    std::vector<std::string> drop = {"rmi", by_digest};
-    if (!podman_there) drop.insert(drop.begin() + 1, "--no-prune");
-    (void)target.run(drop, kQuestion, Engine::Check::Nothing);
+    return target.tag(by_digest, with_tag(one.target_name));
+}
+
+host::Result<void> send_one(const ImageToSend& one, const Engine& host, const Engine& target, int port,
+                            const std::function<void(std::string_view)>& said) {
+    TRY_ASSIGN(const std::string by_digest, push(one, host, port, said));
+    TRY(pull(one, by_digest, target, said));
     TRY_ASSIGN(const std::vector<Image> there, target.images({with_tag(one.target_name)}));
     if (there.empty() || there.front().id != one.image.id)
         return host::failure(ErrorCode::InvalidExternalData, "{} arrived on the target as another image",

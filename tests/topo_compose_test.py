@@ -229,6 +229,14 @@ def check_registry_trouble(bench, check):
     fake_docker.configure(bench.folder, fail=["tunnel"])
     ran = bench.deploy("--registry", status=1)
     check.has(ran.stderr, "failed to open SSH tunnel: Error: remote port forwarding failed for listen port 12737; ensure port 12737 is free or specify a different one with `--registry-port`", "no tunnel")
+    # What is told to paste is pasted, but for the name of this build's program.
+    fake_docker.configure(bench.folder, fail=[])
+    told = [line.split("Fix: ")[-1].strip() for line in ran.stderr.splitlines() if "--registry-port 12738" in line]
+    pasted = subprocess.run(["/bin/sh", "-c", f"topo() {{ {TOPO} \"$@\" --wait 0s; }}\n{told[-1]}"], capture_output=True, text=True, cwd=bench.project, env=bench.env, timeout=300)
+    check.equal(pasted.returncode, 0, f"{told}: {pasted.stdout}{pasted.stderr}")
+    bench.change("other")
+    bench.topo("down", "--target", TARGET)
+    subprocess.run(["docker", "rm", "-f", "topo-registry"], env=bench.env, capture_output=True)
     fake_docker.configure(bench.folder, fail=[], exposed=True)
     ran = bench.deploy("--registry", status=1)
     check.has(ran.stderr, "the remote SSH server is exposing forwarded registry port 12737 beyond remote loopback", "exposed")

@@ -81,7 +81,7 @@ host::Result<void> run_registry(const Engine& host, int port) {
 // A connection of its own: the shared one ends ten seconds after its last session, and the tunnel with it.
 class Tunnel {
   public:
-    static host::Result<Tunnel> open(const Target& target, int port) {
+    static host::Result<Tunnel> open(const Target& target, int port, EngineKind host) {
         const std::string name = "topo-tunnel-" + host::sha256_hex(target.destination().uri()).substr(0, 16);
         const std::string folder =
             control_folder().empty() ? std::filesystem::temp_directory_path().string() : control_folder();
@@ -99,13 +99,15 @@ class Tunnel {
         }
         std::string said = outcome.timed_out ? "timed out" : said_by(outcome);
         if (said.empty()) said = fmt::format("exit status {}", outcome.status);
-        return std::unexpected(
-            host::Error(ErrorCode::AccessFailed,
-                        fmt::format("failed to open SSH tunnel: {}; ensure port {} is free or specify a different one "
-                                    "with `--registry-port`",
-                                    said, port),
+        return std::unexpected(host::Error(
+            ErrorCode::AccessFailed,
+            fmt::format("failed to open SSH tunnel: {}; ensure port {} is free or specify a different one "
+                        "with `--registry-port`",
+                        said, port),
+            // The registry runs on this port by now, and would be refused on another.
+            fmt::format("{} rm -f -v {} && {}", name_of(host), kContainer,
                         next_command(fmt::format("deploy --registry-port {}", port < 65535 ? port + 1 : port - 1),
-                                     target.destination().uri())));
+                                     target.destination().uri()))));
     }
     Tunnel(Tunnel&& other) noexcept
         : target_(other.target_), socket_(std::move(other.socket_)), is_open_(std::exchange(other.is_open_, false)) {}
@@ -315,7 +317,7 @@ host::Result<void> send_by_registry(const TransferPlan& plan, const Engine& host
         said("the target is this machine: no tunnel");
     } else {
         stage("Open registry SSH tunnel");
-        TRY_ASSIGN(Tunnel opened, Tunnel::open(target.target(), options.port));
+        TRY_ASSIGN(Tunnel opened, Tunnel::open(target.target(), options.port, host.kind()));
         tunnel.emplace(std::move(opened));
         if (!target.target().destination().is_localhost() && !options.skip_exposure_check) {
             stage("Check registry tunnel is not exposed on remote network");

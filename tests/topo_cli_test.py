@@ -299,6 +299,10 @@ esac
     ran = subprocess.run(words, capture_output=True, text=True)
     check.equal((ran.returncode, state.exists()), (1, True), f"a deployment to a board that was brought up: {ran.stderr}")
     check.has(ran.stderr, 'the board "slow" was brought up for this and runs; to end it: talpa board down --name slow', "what ends it")
+    state.unlink()
+    ran = subprocess.run([*words, "--json"], capture_output=True, text=True)
+    said = [json.loads(line) for line in ran.stderr.splitlines()]
+    check.equal((any("was brought up for this" in one["msg"] for one in said), said[-1]["level"]), (True, "ERROR"), f"the last record is the error: {said}")
     ran = subprocess.run(words, capture_output=True, text=True)
     check.that(ran.returncode == 1 and "was brought up for this" not in ran.stderr, f"a board that was up before is not ours to end: {ran.stderr}")
 

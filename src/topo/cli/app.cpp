@@ -41,7 +41,15 @@ constexpr Handler kHandlers[] = {
     {"doctor", run_doctor},
 };
 
+// A board that was brought up for what has failed, or was interrupted, runs on unless somebody is told of it.
+void tell_of_board() {
+    if (const std::string name = board_brought_up(); !name.empty())
+        warn(fmt::format("the board \"{}\" was brought up for this and runs; to end it: talpa board down --name {}",
+                         name, name));
+}
+
 int fail_with(const Failure& failure) {
+    tell_of_board();  // before the error, which is the last that is said
     if (interrupted()) {
         // What was undone, if there was anything to undo, stands behind the word.
         log_error(failure.error.message.starts_with("interrupted") ? failure.error : interruption());
@@ -64,22 +72,15 @@ int written(int status) {
     return fail_with(host::Error(ErrorCode::AccessFailed, "cannot write to standard output"));
 }
 
-// A board that was brought up for what has failed, or was interrupted, runs on unless somebody is told of it.
-int said_of_board(int status) {
-    const std::string name = board_brought_up();
-    if (status != 0 && !name.empty())
-        warn(fmt::format("the board \"{}\" was brought up for this and runs; to end it: talpa board down --name {}",
-                         name, name));
-    return status;
-}
-
 int dispatch(const Invocation& invocation) {
     for (const Handler& handler : kHandlers) {
         if (handler.name != invocation.command->name) continue;
         remember_given({invocation.text("--target"), invocation.text("--file"), invocation.text("--engine")});
         const Done done = handler.run(invocation);
-        if (!done) return said_of_board(fail_with(done.error()));
-        return said_of_board(written(interrupted() ? host::kExitInterrupted : *done));
+        if (!done) return fail_with(done.error());
+        const int status = interrupted() ? host::kExitInterrupted : *done;
+        if (status != 0) tell_of_board();
+        return written(status);
     }
     return fail_with(host::Error(ErrorCode::NotSupported, "this command is not built in"));
 }

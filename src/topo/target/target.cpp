@@ -131,10 +131,11 @@ std::vector<std::string> Target::words_with(bool shared, const std::vector<std::
 
 namespace {
 
+constexpr Milliseconds kBringUp(60'000);
 std::atomic<const std::string*> g_brought_up{nullptr};  // lives as long as the process
 
-// It may be up all the same: whoever was interrupted does not want it.
-host::Error interrupted_bring_up(const std::string& talpa, const std::string& name) {
+// It may be up all the same: whoever was interrupted, or waited for it too long, does not want it.
+host::Error ended_bring_up(const std::string& talpa, const std::string& name, host::Error error) {
     const InterruptShield shield;
     const std::vector<std::string> words = {"board", "down", "--name", name};
     std::vector<std::string> argv = {talpa};
@@ -142,7 +143,6 @@ host::Error interrupted_bring_up(const std::string& talpa, const std::string& na
     const auto down = capture({.argv = argv, .timeout = Milliseconds(30'000)});
     const auto asked =
         capture({.argv = {talpa, "board", "ssh-config", "--name", name}, .timeout = Milliseconds(20'000)});
-    host::Error error = interruption();
     if (down && asked && !asked->ok())
         error.message += fmt::format("; the board \"{}\" that was being brought up is down again", name);
     else
@@ -164,10 +164,16 @@ host::Result<void> bring_up_board(const Destination& destination) {
                       .timeout = Milliseconds(20'000)};
     TRY_ASSIGN(Outcome answer, capture(ask));
     if (!answer.ok()) {
-        const auto up =
-            capture({.argv = {talpa, "board", "up", "--name", destination.host}, .timeout = Milliseconds(60'000)});
-        if (!up && interrupted()) return std::unexpected(interrupted_bring_up(talpa, destination.host));
+        const auto up = capture({.argv = {talpa, "board", "up", "--name", destination.host}, .timeout = kBringUp});
+        if (!up && interrupted()) return std::unexpected(ended_bring_up(talpa, destination.host, interruption()));
         if (!up) return std::unexpected(up.error());
+        if (up->timed_out)
+            return std::unexpected(
+                ended_bring_up(talpa, destination.host,
+                               host::Error(ErrorCode::Timeout,
+                                           fmt::format("the board \"{}\" did not come up within {} s", destination.host,
+                                                       kBringUp.count() / 1000),
+                                           "talpa board up --name " + destination.host)));
         if (!up->ok())
             return std::unexpected(
                 host::Error(ErrorCode::AccessFailed,

@@ -121,45 +121,44 @@ Checked<void> check_scale(const std::string& file, const Service& service, const
     return {};
 }
 
-/// Services that wait for each other: `wanted` calls its second argument with each name that the first waits for.
+/// The first service that waits for itself, by way of others: `wanted` calls its second argument with each name that
+/// the first waits for.
 template <typename Wanted>
-std::vector<const Service*> in_a_circle(const Project& project, const Wanted& wanted) {
-    std::set<std::string> done;
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (const Service& service : project.services) {
-            if (done.contains(service.name)) continue;
-            bool ready = true;
-            wanted(service, [&](const std::string& name) {
-                ready = ready && (done.contains(name) || project.find(name) == nullptr);
+const Service* in_a_circle(const Project& project, const Wanted& wanted) {
+    for (const Service& service : project.services) {
+        std::set<std::string> reached;
+        std::vector<const Service*> left = {&service};
+        while (!left.empty()) {
+            const Service& one = *left.back();
+            left.pop_back();
+            wanted(one, [&](const std::string& name) {
+                const Service* other = project.find(name);
+                if (other != nullptr && reached.insert(name).second) left.push_back(other);
             });
-            if (ready) done.insert(service.name), moved = true;
         }
+        if (reached.contains(service.name)) return &service;
     }
-    std::vector<const Service*> left;
-    for (const Service& service : project.services)
-        if (!done.contains(service.name)) left.push_back(&service);
-    return left;
+    return nullptr;
 }
 
 Checked<void> check_cycles(const std::string& file, const Project& project, const Findings& findings) {
-    const auto starts = in_a_circle(project, [](const Service& service, const auto& waits_for) {
+    const Service* starts = in_a_circle(project, [](const Service& service, const auto& waits_for) {
         for (const Dependency& d : service.depends_on) waits_for(d.service);
     });
-    if (!starts.empty())
+    if (starts != nullptr)
         TRY(findings.take(
-            finding("compose.cycle", file, starts[0]->mark,
-                    fmt::format("service \"{}\" depends on itself, by way of its depends_on", starts[0]->name))));
+            finding("compose.cycle", file, starts->mark,
+                    fmt::format("service \"{}\" depends on itself, by way of its depends_on", starts->name))));
     constexpr std::string_view kService = "service:";
-    const auto builds = in_a_circle(project, [&](const Service& service, const auto& waits_for) {
+    const Service* builds = in_a_circle(project, [&](const Service& service, const auto& waits_for) {
         if (!service.build) return;
         for (const auto& [context, source] : service.build->additional_contexts)
             if (source.starts_with(kService)) waits_for(source.substr(kService.size()));
     });
-    if (!builds.empty())
+    if (builds != nullptr)
         TRY(findings.take(
-            finding("compose.cycle", file, builds[0]->build->mark,
-                    fmt::format("the build contexts of service \"{}\" lead back to itself", builds[0]->name))));
+            finding("compose.cycle", file, builds->build->mark,
+                    fmt::format("the build contexts of service \"{}\" lead back to itself", builds->name))));
     return {};
 }
 

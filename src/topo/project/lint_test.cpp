@@ -206,6 +206,25 @@ TEST_F(Lint, WhatTwoContainersMayHave) {
     for (const auto& [first, second] : rows) EXPECT_THAT(said(two_services(first, second)), IsEmpty()) << first;
 }
 
+// Who only waits for services of a circle is not named: to mend it there would not help.
+TEST_F(Lint, TheServiceNamedIsOneOfTheCircle) {
+    const auto said_of_three = [&](const std::string& a, const std::string& b, const std::string& c) {
+        std::string text = "services:\n";
+        for (const auto& [name, rest] : {std::pair("a", a), std::pair("b", b), std::pair("c", c)})
+            text += fmt::format("  {}: {{platform: linux/arm64, image: x, {}}}\n", name, rest);
+        std::vector<std::string> all = said(text);
+        std::erase_if(all, [](const std::string& one) { return one.find("Dockerfile") != std::string::npos; });
+        return all;
+    };
+    EXPECT_THAT(said_of_three("depends_on: [b]", "depends_on: [c]", "depends_on: [b]"),
+                ElementsAre(HasSubstr("3:3 service \"b\" depends on itself")));
+    const auto from = [](const char* name) {
+        return fmt::format("build: {{context: ., additional_contexts: {{x: \"service:{}\"}}}}", name);
+    };
+    EXPECT_THAT(said_of_three(from("b"), from("c"), from("b")),
+                ElementsAre(HasSubstr("service \"b\" lead back to itself")));
+}
+
 // "c" waits for "b", and "b" for the end of "a": "a" has come to its end when "c" starts. Not so where only "b" ends.
 TEST_F(Lint, WhoWaitsForTheEndOfAnotherMayHaveItsPort) {
     const auto three = [&](const char* b_waits, const char* c_waits) {

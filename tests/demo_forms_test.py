@@ -125,7 +125,9 @@ def with_a_target(folder):
         (home / ".ssh/config").write_text(lib.talpa("board", "ssh-config", "--name", "over-there").stdout)
         # ssh takes its configuration from the user's home, whatever HOME says.
         said = demo.run(*demo.model("--target", "over-there"),
-                        before=("unshare", "--mount", "--propagation", "private", "sh", "-c", f'mount --bind {home} /root && exec "$@"', "sh"))
+                        before=("unshare", "--mount", "--propagation", "private", "bash", "-c",
+                                f'exec 9< {SOURCE}; mount --bind {home} /root; '  # and a tree in root's own home back into it
+                                f'[ -e {SOURCE}/run ] || {{ mkdir -p {SOURCE}; mount --no-canonicalize --rbind /proc/self/fd/9 {SOURCE}; }}; exec "$@" 9<&-', "bash"))
         check("thing " in said.split("Classify")[1] and "imx-rproc" in said and "Linux Host" in said, f"it classifies there: {said}")
         check("topo down --target over-there" in said, f"how it ends: {said}")
         demo.answers_as_talpa_run(PTE)

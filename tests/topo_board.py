@@ -11,6 +11,7 @@ import tempfile
 import time
 
 TOPO = pathlib.Path(os.environ.get("TALPA_BUILD", pathlib.Path(__file__).parent.parent / "build/release")) / "bin" / "topo"
+TREE = pathlib.Path(__file__).resolve().parent.parent
 PORT = 2222
 
 WEB_C = r"""
@@ -85,7 +86,9 @@ mkdir -p /var/lib/containers /root/.ssh
 mount --bind {scratch}/containers /var/lib/containers
 mount -t tmpfs tmpfs /run; mkdir -p /run/sshd /run/lock
 mount -t tmpfs tmpfs /dev/shm
-mount --bind {scratch}/home /root; mkdir -p -m 700 /root/.ssh
+exec 9< {TREE}; mount --bind {scratch}/home /root; mkdir -p -m 700 /root/.ssh
+[ -e {TREE}/run ] || {{ mkdir -p {TREE}; mount --no-canonicalize --rbind /proc/self/fd/9 {TREE}; }}  # a tree in root's own home
+exec 9<&-
 if mountpoint -q /sys/fs/cgroup/unified; then umount /sys/fs/cgroup/unified; fi
 mkdir -p -m 700 /tmp/topo-0; mount --bind {scratch}/control /tmp/topo-0
 mkdir -p /etc/containers

@@ -3,11 +3,13 @@ and raises AssertionError. The numbers are the table's."""
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+import zlib
 
 import board as boards
 
@@ -46,10 +48,14 @@ class World:
         os.makedirs(self.bundles, exist_ok=True)
 
     def call(self, *arguments, timeout=30, env=None, cwd=None, user=None):
-        extra = {}
+        extra, runtime = {}, self.runtime
         if user is not None:
             extra = {"user": user, "group": user, "extra_groups": []}
-        done = subprocess.run([self.runtime, *arguments], capture_output=True, text=True, timeout=timeout, env=env, cwd=cwd,
+            # The tree may lie where no other user may look, as in root's home.
+            runtime = f"/run/for-all-{zlib.crc32(str(runtime).encode())}"
+            if not os.path.exists(runtime):
+                shutil.copy(self.runtime, runtime)
+        done = subprocess.run([runtime, *arguments], capture_output=True, text=True, timeout=timeout, env=env, cwd=cwd,
                               stdin=subprocess.DEVNULL, errors="replace", **extra)
         return Result(done.returncode, done.stdout, done.stderr)
 

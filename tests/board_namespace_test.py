@@ -352,11 +352,23 @@ def a_signal_while_it_comes_up_leaves_nothing():
                 equal(lib.talpa("board", "status").stdout, "No board is up.\n", f"{words} {moment} {sign!r}: {said}")
 
 
+def a_board_of_a_chroot_is_entered_there():
+    if os.geteuid() != 0:
+        print("  not root: no chroot")
+        return
+    script = """mount --rbind / "$1"; chroot "$1" "$0" board up --name chrooted || exit 1
+chroot "$1" "$0" board exec --name chrooted -- cat /sys/class/remoteproc/remoteproc0/name; chroot "$1" "$0" board down --name chrooted"""
+    with tempfile.TemporaryDirectory() as root:
+        done = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", script, lib.TALPA, root], capture_output=True, text=True, timeout=120)
+        check(done.returncode == 0 and "\nimx-rproc\n" in done.stdout, f"{done.returncode} {done.stdout}{done.stderr}")
+
+
 if not lib.FIRMWARE.exists():
     lib.skip("the firmware is not built (./run build)")
 sys.exit(lib.run_all([programs_see_an_imx93_and_the_machine_stays_as_it_is, what_programs_write_stays_on_the_board,
                       a_programs_status_folder_and_input_are_its_own,
                       boards_do_not_see_each_other, ports_reach_the_users_machine,
                       ssh_enters_with_the_boards_own_key, an_ordinary_user_may_have_one, nothing_is_left_after_kill_9,
-                      a_signal_ends_a_board_in_order, a_board_that_comes_up_is_not_up, what_is_the_users_stays, a_signal_while_it_comes_up_leaves_nothing],
+                      a_signal_ends_a_board_in_order, a_board_that_comes_up_is_not_up, what_is_the_users_stays, a_signal_while_it_comes_up_leaves_nothing,
+                      a_board_of_a_chroot_is_entered_there],
                      namespaces=True))

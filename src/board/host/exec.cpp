@@ -57,9 +57,14 @@ host::Result<void> enter(const BoardRecord& record, int kinds) {
         return host::failure(ErrorCode::NotFound, "the board's process {} is not there: {}", record.pid,
                              std::strerror(errno));
     if (::geteuid() != 0) kinds |= CLONE_NEWUSER;
-    const bool entered = ::setns(board, kinds) == 0;
+    // A board that came up in a chroot has its files below that, and a mount namespace puts who enters it at its own
+    // root.
+    const std::string path = fmt::format("/proc/{}/root", record.pid);
+    const int root = (kinds & CLONE_NEWNS) != 0 ? ::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    const bool entered = ::setns(board, kinds) == 0 && (root < 0 || (::fchdir(root) == 0 && ::chroot(".") == 0));
     const int why = errno;
     ::close(board);
+    if (root >= 0) ::close(root);
     if (!entered)
         return host::failure(ErrorCode::AccessFailed, "cannot enter the board's namespaces: {}", std::strerror(why));
     return {};

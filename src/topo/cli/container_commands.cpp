@@ -216,22 +216,12 @@ Done run_down(const Invocation& invocation) {
     return 0;
 }
 
-Done run_logs(const Invocation& invocation) {
-    TRY_ASSIGN(const Opened o, open_project(invocation));
-    TRY_ASSIGN(std::vector<Container> containers, o.engine.containers(o.project.name));
-    for (const std::string& service : invocation.arguments)
-        if (o.project.find(service) == nullptr) return wrong_usage(fmt::format("no such service: {}", service));
-    if (!invocation.arguments.empty())
-        std::erase_if(containers, [&](const Container& c) {
-            return std::find(invocation.arguments.begin(), invocation.arguments.end(), c.service) ==
-                   invocation.arguments.end();
-        });
-    if (containers.empty())
-        return std::unexpected(Failure(
-            host::Error(ErrorCode::NotFound, "there are no containers to show logs of", next_command("deploy"))));
-    const bool follow = invocation.on("--follow");
+namespace {
+
+// `logs` and what an engine is told behind it.
+std::expected<std::vector<std::string>, Failure> log_words(const Invocation& invocation) {
     std::vector<std::string> words = {"logs"};
-    if (follow) words.emplace_back("--follow");
+    if (invocation.on("--follow")) words.emplace_back("--follow");
     if (const auto tail = invocation.value("--tail")) {
         const bool number =
             !tail->empty() && tail->size() <= 9 && tail->find_first_not_of("0123456789") == std::string::npos;
@@ -240,60 +230,102 @@ Done run_logs(const Invocation& invocation) {
                 fmt::format("invalid argument \"{}\" for \"--tail\" flag: a number of lines, or all", *tail));
         words.insert(words.end(), {"--tail", *tail});
     }
-    std::optional<host::Error> trouble;
-    const auto show = [&](const Container& c, std::string_view line) {
-        if (invocation.json())
-            print(fmt::format("{{\"container\":{},\"line\":{}}}", json_text(c.name), json_text(line)));
-        else
-            print(printable((containers.size() > 1 ? c.name + "  | " : "") + std::string(line), LineEnds::Replace));
-    };
-    const auto one = [&](const Container& c) {
-        std::vector<std::string> all = words;
-        all.push_back(c.id);
-        const auto ran = stream_lines(o.engine.command(all), [&](std::string_view line) { show(c, line); });
-        if (!ran && !trouble && !interrupted()) trouble = ran.error();
-        if (ran && ran->status != 0 && !trouble && !interrupted())
-            trouble = host::Error(ErrorCode::AccessFailed,
-                                  fmt::format("`{} logs` of {} failed: exit status {}", name_of(o.engine.kind()),
-                                              printable(c.name, LineEnds::Replace), ran->status));
-    };
-    // Firmware says what it says in the trace of its remote processor.
-    const auto trace = [&](const Container& c) {
+    return words;
+}
+
+/// Shows what containers say; the first trouble with it is kept.
+class Logs {
+  public:
+    Logs(const Engine& engine, const std::vector<Container>& containers, bool json)
+        : engine_(engine), containers_(containers), json_(json) {}
+
+    /// Firmware says what it says in the trace of its remote processor.
+    void trace(const Container& c) const {
         const std::string script = fmt::format(
             "for d in /sys/class/remoteproc/remoteproc*; do [ \"$(cat \"$d/name\")\" = {} ] || continue; "
             "t=/sys/kernel/debug/remoteproc/${{d##*/}}/trace0; [ -r \"$t\" ] && cat \"$t\"; done",
             shell_quoted(c.remote_processor));
-        (void)stream_lines(o.engine.target().shell(script), [&](std::string_view line) {
-            if (invocation.json())
+        (void)stream_lines(engine_.target().shell(script), [&](std::string_view line) {
+            if (json_)
                 print(fmt::format("{{\"container\":{},\"source\":\"trace\",\"line\":{}}}", json_text(c.name),
                                   json_text(line)));
             else
                 print(printable(fmt::format("{}  | {}", c.remote_processor, line), LineEnds::Replace));
         });
-    };
-    for (const Container& c : containers)
-        if (c.processing_domain() != "Linux Host") trace(c);
-    if (follow) {
-        // All in one session: sshd may allow only two of one connection. Each line comes behind its container's number.
-        Command all = o.engine.target().shell(follow_script(o.engine, containers, words));
+    }
+
+    void one(const Container& c, std::vector<std::string> words) {
+        words.push_back(c.id);
+        const auto ran = stream_lines(engine_.command(words), [&](std::string_view line) { show(c, line); });
+        if (trouble || interrupted()) return;
+        if (!ran)
+            trouble = ran.error();
+        else if (ran->status != 0)
+            trouble = host::Error(ErrorCode::AccessFailed,
+                                  fmt::format("`{} logs` of {} failed: exit status {}", name_of(engine_.kind()),
+                                              printable(c.name, LineEnds::Replace), ran->status));
+    }
+
+    /// All in one session: sshd may allow only two of one connection. Each line comes behind its container's number.
+    void follow(const std::vector<std::string>& words) {
+        Command all = engine_.target().shell(follow_script(engine_, containers_, words));
         all.input_stays_open = true;
         const auto ran = stream_lines(all, [&](std::string_view line) {
             std::size_t index = 0;
             const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), index);
             const bool ours =
-                error == std::errc() && end != line.data() + line.size() && *end == ' ' && index < containers.size();
+                error == std::errc() && end != line.data() + line.size() && *end == ' ' && index < containers_.size();
             if (ours)
-                show(containers[index], line.substr(static_cast<std::size_t>(end - line.data()) + 1));
+                show(containers_[index], line.substr(static_cast<std::size_t>(end - line.data()) + 1));
             else
                 print(printable(line, LineEnds::Replace));
         });
-        if (!ran && !interrupted()) trouble = ran.error();
-        if (ran && ran->status == 255 && !interrupted())
-            trouble = ssh_error(o.engine.target().destination(), "", ran->status, false);
-    } else {
-        for (const Container& c : containers) one(c);
+        if (interrupted()) return;
+        if (!ran)
+            trouble = ran.error();
+        else if (ran->status == 255)
+            trouble = ssh_error(engine_.target().destination(), "", ran->status, false);
     }
-    if (trouble) return std::unexpected(Failure(*trouble));
+
+    std::optional<host::Error> trouble;
+
+  private:
+    void show(const Container& c, std::string_view line) const {
+        if (json_)
+            print(fmt::format("{{\"container\":{},\"line\":{}}}", json_text(c.name), json_text(line)));
+        else
+            print(printable((containers_.size() > 1 ? c.name + "  | " : "") + std::string(line), LineEnds::Replace));
+    }
+
+    const Engine& engine_;
+    const std::vector<Container>& containers_;
+    bool json_;
+};
+
+}  // namespace
+
+Done run_logs(const Invocation& invocation) {
+    TRY_ASSIGN(const Opened o, open_project(invocation));
+    TRY_ASSIGN(std::vector<Container> containers, o.engine.containers(o.project.name));
+    const auto& services = invocation.arguments;
+    for (const std::string& service : services)
+        if (o.project.find(service) == nullptr) return wrong_usage(fmt::format("no such service: {}", service));
+    if (!services.empty())
+        std::erase_if(containers, [&](const Container& c) {
+            return std::find(services.begin(), services.end(), c.service) == services.end();
+        });
+    if (containers.empty())
+        return std::unexpected(Failure(
+            host::Error(ErrorCode::NotFound, "there are no containers to show logs of", next_command("deploy"))));
+    TRY_ASSIGN(const std::vector<std::string> words, log_words(invocation));
+    Logs logs(o.engine, containers, invocation.json());
+    for (const Container& c : containers)
+        if (c.processing_domain() != "Linux Host") logs.trace(c);
+    if (invocation.on("--follow"))
+        logs.follow(words);
+    else
+        for (const Container& c : containers) logs.one(c, words);
+    if (logs.trouble) return std::unexpected(Failure(*logs.trouble));
     return 0;
 }
 

@@ -10,6 +10,8 @@ import sys
 import tempfile
 import time
 
+import talpa_test
+
 TOPO = pathlib.Path(os.environ.get("TALPA_BUILD", pathlib.Path(__file__).parent.parent / "build/release")) / "bin" / "topo"
 TREE = pathlib.Path(__file__).resolve().parent.parent
 PORT = 2222
@@ -189,24 +191,9 @@ def build_web(folder, version):
     source.unlink()
 
 
-class Checks:
-    def __init__(self):
-        self.failures = 0
-
-    def that(self, condition, what):
-        if not condition:
-            self.failures += 1
-            print(f"FAILED: {what}", flush=True)
-
+class Checks(talpa_test.Checks):
     def has(self, text, part, what):
         self.that(part in text, f"{what}: {part!r} is not in\n{text}")
-
-    def equal(self, got, wanted, what):
-        self.that(got == wanted, f"{what}: got {got!r}, wanted {wanted!r}")
-
-    def end(self):
-        print("ok" if self.failures == 0 else f"{self.failures} checks failed")
-        sys.exit(1 if self.failures else 0)
 
 
 def scratch_folder():

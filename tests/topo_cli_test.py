@@ -167,6 +167,7 @@ def check_terminal(check, folder):
 def check_submodules(check, folder):
     """A stranger's repository with all that git has been hurt by: nothing of it runs, is fetched, or is written outside."""
     if not shutil.which("git"):
+        print("git is not installed: hostile repositories were not tried")
         return
     base = folder / "hostile"
     repo, other, marks = base / "repo", base / "other", base / "marks"
@@ -240,6 +241,7 @@ def check_submodules(check, folder):
 def check_values(check, folder):
     """What is written is read by another YAML reader as that very text."""
     if yaml is None:
+        print("python3-yaml is not installed: values were not read by another reader")
         return
     texts = ["007", "yes", "no", "~", "", " x ", "a: b", "# c", "it's", '"q"', "1e3", "0x10", "2026-01-01", "ü €", "a\tb", "- x", "*a", "&a", "!t", "%d", "@x", "`x`", "{a}", "[a]", "a,b", "null", "1:30", "=", "<<", "a #b", "a:", "|", ">", "\\", "$X", "true", "🙂", "x" * 3000]
     for quoted in ("old", "'old'", '"old"', "5", "", "|\n          old"):
@@ -479,6 +481,7 @@ def check_budget(check):
         check.that(best < 0.010, f"topo {words[0]} took {best * 1000:.1f} ms of the processor, at best of 20")
     # A child of this Python would be charged with the memory of Python; time(1) is small.
     if not shutil.which("time"):
+        print("time is not installed: memory was not measured")
         return
     kib = int(subprocess.run(["time", "-f", "%M", str(TOPO), "lint", str(sample)], capture_output=True, text=True).stderr.split()[-1])
     check.that(kib < 8 * 1024, f"topo lint took {kib} KiB")
@@ -504,7 +507,7 @@ def main():
         check_budget(check)
     finally:
         shutil.rmtree(folder)
-    check.end()
+    check.finish()
 
 
 main()

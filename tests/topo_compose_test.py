@@ -308,7 +308,7 @@ def main():
             part(bench, check)
     finally:
         shutil.rmtree(folder)
-    check.end()
+    check.finish()
 
 
 main()

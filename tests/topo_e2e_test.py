@@ -205,7 +205,7 @@ def main():
     finally:
         board.stop()
         clean(scratch)
-    check.end()
+    check.finish()
 
 
 main()

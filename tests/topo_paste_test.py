@@ -170,7 +170,7 @@ def main():
         for service in ("webapp", "cm33-runner", "pte-artifacts", "runner-artifacts"):
             subprocess.run(["podman", "rmi", "--force", f"localhost/{project.name}-{service}"], capture_output=True)
         shutil.rmtree(scratch, ignore_errors=True)
-    check.end()
+    check.finish()
 
 
 main()

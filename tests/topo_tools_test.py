@@ -138,6 +138,7 @@ def check_migrate(check):
 
 def check_doctor(check, board, folder):
     if not shutil.which("fdtput"):
+        print("device-tree-compiler is not installed: doctor's device tree was not tried")
         return
     (folder / "tree.dts").write_text(TREE)
     sh(f"dtc -q -I dts -O dtb -o {folder}/tree.dtb {folder}/tree.dts")
@@ -283,7 +284,7 @@ def main():
     finally:
         board.stop()
         clean(scratch)
-    check.end()
+    check.finish()
 
 
 main()

@@ -490,7 +490,7 @@ def main():
     finally:
         board.stop()
         clean(scratch)
-    check.end()
+    check.finish()
 
 
 main()

@@ -13,13 +13,10 @@ import time
 
 import end_to_end_lib as whole_system
 from board_tree import FIRMWARE, need_firmware
-from talpa_test import GOLDEN, REFERENCE, SKIPPED, SOURCE, Checks, talpa
+from end_to_end_lib import PHOTO, PROGRAM, REAL
+from talpa_test import REFERENCE, SKIPPED, Checks, talpa
 from webapp_tool import Server
 
-MOBILENET = REFERENCE / "models/mobilenet_v2/mobilenet_v2.pte"
-REAL = MOBILENET.exists()
-PROGRAM = MOBILENET if REAL else GOLDEN / "models/resnet8_random/resnet8_random.pte"
-PHOTO = SOURCE / "docs/pictures/chelsea.jpg"
 
 # What is missing: the check that tells it, its state, and words of the fix.
 MISSING = {

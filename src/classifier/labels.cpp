@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kMaxBytes = 16u << 20;
 
-/// Labels are shown on a terminal: control characters must not reach it.
+/// What holds control characters is no list of names but some other file.
 bool is_text(std::string_view text) {
     return std::ranges::none_of(
         text, [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7F; });

@@ -42,7 +42,7 @@ host::Json value_of(const NumberOutput& number) {
 void print_top(std::FILE* to, const Classification& c, const Labels& labels, const host::Style& style) {
     for (const auto& ranked : c.top) {
         const std::string& label = labels.of(ranked.index);
-        const std::string name = label.empty() ? "" : " " + label;
+        const std::string name = label.empty() ? "" : " " + host::printable(label, host::LineEnds::Replace);
         if (c.scores == Scores::Raw) {
             fmt::print(to, "  {:6}  {:4}{}\n", static_cast<std::int64_t>(ranked.score), ranked.index, name);
         } else {

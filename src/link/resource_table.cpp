@@ -12,7 +12,6 @@ std::unexpected<Error> truncated(std::uint32_t index) {
 }  // namespace
 
 Result<std::uint32_t> check_resource_table(Bytes table) {
-    const ByteReader reader(table);
     if (table.size() < sizeof(ResourceTableHeader))
         return fail(ErrorCode::InvalidProgram, "header-less resource table: {} bytes", table.size());
     const auto version = load_le<std::uint32_t>(table.data());

@@ -5,7 +5,7 @@
 namespace talpa::link {
 namespace {
 
-// The buffers may be Device memory: words where both sides are aligned, bytes else, and never a library copy.
+// The buffers may be Device memory: byte by byte, whatever the alignment, and never a library copy.
 void copy_out(std::uint8_t* to, const volatile std::uint8_t* from, std::size_t size) {
     for (std::size_t i = 0; i < size; ++i) to[i] = from[i];
 }

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "pte/host/read_spec.h"
 #include "runtime/program_for_test.h"
 
 namespace talpa::runtime {

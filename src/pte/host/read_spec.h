@@ -1,4 +1,4 @@
-// The way back from a program to its description, so that a tool can change a program and write it again.
+// The way back from a program to its description, for tests that change a program and write it again.
 #pragma once
 
 #include "pte/data_file.h"

@@ -18,9 +18,7 @@
 #include <thread>
 
 #include "base/host/file.h"
-#if __has_include("board/gdb/server.h")
 #include "board/gdb/server.h"
-#endif
 #include "board/host/board.h"
 #include "board/host/child_error.h"
 #include "board/host/claim.h"
@@ -110,12 +108,10 @@ host::Result<void> live(const BoardOptions& options, const BoardRecord& record, 
     ControlServer& control = *outside.control;
     control.on("status", [&](const auto&, ControlReply& reply) { (void)reply.send(board->status_json() + "\n"); });
     control.on("trace", [&](const auto& words, ControlReply& reply) { follow_trace(*board, words, reply); });
-#if __has_include("board/gdb/server.h")
     control.on("gdb", [&](const auto& words, ControlReply& reply) {
         Machine* const machine = board->machine(words.size() > 1 ? std::strtoul(words[1].c_str(), nullptr, 10) : 0);
         if (machine != nullptr) gdb::serve(*machine, reply.fd());
     });
-#endif
     // Whoever asks has made the listening socket, in the namespace that it shall be reached from.
     std::mutex publishing;
     control.on("publish", [&](const auto& words, ControlReply& reply) {

@@ -247,7 +247,7 @@ def classify_takes_the_processor_that_is_meant():
                             "--remoteproc", 1, "--json")
         equal(json.loads(by_hand.stdout)["top"], wanted, f"by devices: {by_hand.stderr}")
         absent = lib.talpa("classify", photo, "--program", program, "--root", b.root, "--remoteproc", 3)
-        check(absent.returncode == 1 and "no remote processor named 3 (only imx-rproc" in absent.stderr, absent.stderr)
+        check(absent.returncode == 1 and "no remote processor named 3 (only remoteproc0 (imx-rproc), remoteproc1" in absent.stderr, absent.stderr)
 
 
 def truncating_the_memory_ends_no_board():

@@ -3,6 +3,7 @@
 # firmware is an ELF, topo deploys the project over ssh to a (virtual) board, the engine there boots the ELF through
 # remoteproc-runtime, the page classifies a picture. Where a step cannot run here, it says so and takes the reduced form.
 set -euo pipefail
+from=${TALPA_CALLED_FROM:-$PWD}
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PWD/build/release/bin:$PATH"
 
@@ -38,7 +39,10 @@ while [ $# -gt 0 ]; do
     case "$1" in
         --image | --model | --labels | --calibration | --target | --port)
             [ $# -ge 2 ] || { echo "demo: $1 wants a value" >&2; exit 2; }
-            printf -v "${1#--}" %s "$2"
+            value=$2
+            # A file or folder of where this was called. (What is none, such as a model's name, stays.)
+            [[ $1 = --@(target|port) || $value = /* || $from = "$PWD" || ! -e $from/$value ]] || value=$from/$value
+            printf -v "${1#--}" %s "$value"
             shift 2 ;;
         --assemble) assemble=yes; shift ;;
         --down) down=yes; shift ;;

@@ -350,6 +350,10 @@ def check_first_round_of_breaking(check, folder):
     check.that("output 0: Int 42\n" in number.out, f"an output that is a number is shown: {number.out}{number.err}")
     number = json.loads(talpa("run", GOLDEN / "pte_variants/min.pte", "--method", "f", "--json").out)
     check.equal(number["numbers"], [{"output": 0, "type": "Int", "value": 42}], "an output that is a number, as JSON")
+    largest = folder / "largest.pte"
+    largest.write_bytes((GOLDEN / "pte_variants/min.pte").read_bytes().replace((42).to_bytes(8, "little"), (2**63 - 1).to_bytes(8, "little")))
+    number = json.loads(talpa("run", largest, "--method", "f", "--json").out)
+    check.equal(number["numbers"][0]["value"], 2**63 - 1, "the largest number, which no double is")
     with open("/dev/full", "w") as full:
         ended = subprocess.run([TALPA_PROGRAM, "inspect", "nofile"], stdout=subprocess.DEVNULL, stderr=full, check=False)
     check.equal(ended.returncode, 1, "an error that cannot be shown is still only an error")

@@ -32,12 +32,12 @@ class Demo:
 
     def run(self, *words, before=(), timeout=900, status=0):
         done = subprocess.run([*before, SOURCE / "scripts/demo.sh", "--port", str(self.port), *map(str, words)], capture_output=True, text=True,
-                              env=self.environment, timeout=timeout, stdin=subprocess.DEVNULL)
+                              env=self.environment, timeout=timeout, stdin=subprocess.DEVNULL, cwd=self.folder)
         check(done.returncode == status, f"demo {words}: {done.returncode} {done.stdout}{done.stderr}")
         return done.stdout if status == 0 else done.stdout + done.stderr
 
     def model(self, *more):
-        return ("--model", PTE, "--labels", self.labels, "--image", whole.PHOTO, "--calibration", SOURCE / "docs/pictures", *more)
+        return ("--model", PTE, "--labels", self.labels.name, "--image", whole.PHOTO, "--calibration", SOURCE / "docs/pictures", *more)
 
     def answers_as_talpa_run(self, program):
         answer = json.loads((self.folder / "answer.json").read_text())
@@ -89,7 +89,7 @@ def interrupted(folder):
     for delay in (0.01, 0.03, 0.06, 0.1):
         demo = Demo(folder)
         began = subprocess.Popen([SOURCE / "scripts/demo.sh", "--port", str(demo.port), *map(str, demo.model())], stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT, text=True, env=demo.environment, stdin=subprocess.DEVNULL, start_new_session=True)
+                                 stderr=subprocess.STDOUT, text=True, env=demo.environment, stdin=subprocess.DEVNULL, start_new_session=True, cwd=folder)
         said = line = ""
         while not line.startswith("$ talpa board up"):
             line = began.stdout.readline()

@@ -31,11 +31,11 @@ host::Json top_of(const Classification& c, const Labels& labels) {
 host::Json value_of(const NumberOutput& number) {
     switch (number.kind) {
         case runtime::Value::Kind::Bool:
-            return number.value != 0;
+            return number.integer != 0;
         case runtime::Value::Kind::Int:
-            return static_cast<std::int64_t>(number.value);
+            return number.integer;
         default:
-            return number.value;
+            return number.real;
     }
 }
 

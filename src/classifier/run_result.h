@@ -27,7 +27,8 @@ struct OutputFile {
 struct NumberOutput {
     std::uint32_t index = 0;  ///< among all outputs of the method
     runtime::Value::Kind kind = runtime::Value::Kind::Int;
-    double value = 0;
+    std::int64_t integer = 0;  ///< of Int and Bool
+    double real = 0;           ///< of Double
 };
 
 struct RunResult {

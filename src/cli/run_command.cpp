@@ -57,7 +57,7 @@ host::Result<RunResult> collect(rt::Session& session, const RunOptions& options,
         const rt::PortInfo port = session.output(i);
         using Kind = runtime::Value::Kind;
         if (port.kind == Kind::Int || port.kind == Kind::Double || port.kind == Kind::Bool)
-            result.numbers.push_back({i, port.kind, port.number});
+            result.numbers.push_back({i, port.kind, port.integer, port.real});
         if (port.kind != Kind::Tensor) continue;
         TRY_ASSIGN(const Bytes bytes, session.output_bytes(i));
         TRY(add_output(result, port, bytes, options.top, labels));

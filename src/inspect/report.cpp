@@ -25,13 +25,13 @@ runtime::host::PortInfo port(const pte::Program& program, const pte::MethodView&
     using Kind = runtime::Value::Kind;
     switch (value.type()) {
         case pte::ValueType::Int:
-            info.kind = Kind::Int, info.number = static_cast<double>(value.as_int());
+            info.kind = Kind::Int, info.integer = value.as_int();
             break;
         case pte::ValueType::Bool:
-            info.kind = Kind::Bool, info.number = value.as_bool() ? 1 : 0;
+            info.kind = Kind::Bool, info.integer = value.as_bool() ? 1 : 0;
             break;
         case pte::ValueType::Double:
-            info.kind = Kind::Double, info.number = value.as_double();
+            info.kind = Kind::Double, info.real = value.as_double();
             break;
         case pte::ValueType::String:
             info.kind = Kind::String;

@@ -21,7 +21,7 @@ Json port_json(const runtime::host::PortInfo& p) {
     Json j;
     if (p.kind != runtime::Value::Kind::Tensor) {
         j["kind"] = runtime::value_kind_name(p.kind);
-        j["value"] = p.number;
+        j["value"] = p.kind == runtime::Value::Kind::Double ? Json(p.real) : Json(p.integer);
         return j;
     }
     j["dtype"] = runtime::scalar_name(p.type);

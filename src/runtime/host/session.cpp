@@ -237,8 +237,8 @@ namespace {
 PortInfo port_info(const Value& value) {
     PortInfo info;
     info.kind = value.kind;
-    if (value.kind == Value::Kind::Int || value.kind == Value::Kind::Bool) info.number = static_cast<double>(value.i);
-    if (value.kind == Value::Kind::Double) info.number = value.d;
+    if (value.kind == Value::Kind::Int || value.kind == Value::Kind::Bool) info.integer = value.i;
+    if (value.kind == Value::Kind::Double) info.real = value.d;
     if (value.kind != Value::Kind::Tensor) return info;
     const Tensor& tensor = *value.tensor;
     info.type = tensor.type;
@@ -308,7 +308,8 @@ HostResult<void> Session::reset() {
 }
 
 std::string PortInfo::describe() const {
-    if (kind != Value::Kind::Tensor) return fmt::format("{} {}", value_kind_name(kind), number);
+    if (kind == Value::Kind::Double) return fmt::format("{} {}", value_kind_name(kind), real);
+    if (kind != Value::Kind::Tensor) return fmt::format("{} {}", value_kind_name(kind), integer);
     return fmt::format("{} [{}]", scalar_name(type), fmt::join(sizes, ", "));
 }
 

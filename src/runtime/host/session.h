@@ -36,7 +36,8 @@ struct PortInfo {
     bool is_dynamic = false;
     bool is_planned = true;
     std::size_t size_bytes = 0;
-    double number = 0;                                ///< of Int, Bool and Double
+    std::int64_t integer = 0;                         ///< of Int and Bool
+    double real = 0;                                  ///< of Double
     std::optional<pte::IoQuantization> quantization;  ///< what the program says about it
 
     [[nodiscard]] std::string describe() const;  ///< "int8 [1, 3, 224, 224]"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <stdexcept>
 #include <vector>
@@ -31,8 +32,11 @@ inline std::int64_t tosa_rescale(std::int64_t v, double r) {
         multiplier >>= std::min(31, shift - 62);
         shift = 62;
     }
-    __extension__ const __int128 product =
-        static_cast<__int128>(v) * multiplier + (static_cast<__int128>(1) << (shift - 1));
+    __extension__ using Wide = __int128;
+    // A factor of 2^30 and more leaves nothing to round; whatever it is given goes beyond any type here, or is 0.
+    if (shift < 1)
+        return v == 0 ? 0 : v < 0 ? std::numeric_limits<std::int32_t>::min() : std::numeric_limits<std::int32_t>::max();
+    const Wide product = static_cast<Wide>(v) * multiplier + (static_cast<Wide>(1) << (shift - 1));
     return static_cast<std::int64_t>(product >> shift);
 }
 

@@ -86,6 +86,11 @@ TEST(RandomNetworks, GiveTheIntegersOfThePlainLoops) {
     for (unsigned seed = first; seed < first + count; ++seed) check_one(seed);
 }
 
+// A concatenation of numbers whose scale is 2^31 times that of the result, and more.
+TEST(RandomNetworks, GiveTheSameWhereAScaleIsBeyondAllOthers) {
+    check_one(900348);
+}
+
 // 1016: a phase of a transposed convolution whose last row reads padding only: no stripe may consist of it. 1165: an
 // average pool of nothing but 127, whose output takes its input's place. 86262: cumulative sums of 8 bits, too long for
 // the NPU.

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 namespace talpa::host {
 namespace {
 
@@ -35,6 +39,17 @@ bool harmless(char32_t c) {
     return c != 0xFEFF && !(c >= 0xFFF9 && c <= 0xFFFB) && !(c >= 0xE0000 && c <= 0xE007F);
 }
 
+// Others that show nothing, and make two names look alike; prose may need them (Unicode's
+// Default_Ignorable_Code_Point): soft hyphen, joiners, fillers, variation selectors.
+constexpr std::pair<char32_t, char32_t> kUnseen[] = {{0x00AD, 0x00AD}, {0x034F, 0x034F}, {0x115F, 0x1160},
+                                                     {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x200B, 0x200D},
+                                                     {0x3164, 0x3164}, {0xFFA0, 0xFFA0}};
+
+bool is_seen(char32_t c) {
+    return std::none_of(std::begin(kUnseen), std::end(kUnseen),
+                        [&](const auto& range) { return c >= range.first && c <= range.second; });
+}
+
 /// How many bytes of line ends `text` begins with.
 std::size_t line_ends_at(std::string_view text) {
     if (!text.starts_with('\n') && !text.starts_with("\r\n")) return 0;
@@ -50,7 +65,7 @@ std::string printable(std::string_view text) {
     while (!text.empty()) {
         const CodePoint c = decode(text);
         const std::size_t bytes = c.bytes == 0 ? 1 : c.bytes;
-        if (c.bytes != 0 && harmless(c.value))
+        if (c.bytes != 0 && harmless(c.value) && is_seen(c.value))
             out += text.substr(0, bytes);
         else if (bytes == 1)
             out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));

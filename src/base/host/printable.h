@@ -1,6 +1,6 @@
 // A stranger's text made harmless for a terminal: names in files, answers of targets, labels, messages that quote them.
 // Nothing that gets through moves a cursor, changes colours, or hides and reorders what is read: no control characters
-// (C0, DEL, C1), no marks of direction, no invisible ones, no line separators, no bytes that are not UTF-8.
+// (C0, DEL, C1), no marks of direction, no line separators, no bytes that are not UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace talpa::host {
 
-/// One line in which nothing is lost: what is not harmless becomes \xNN or \u{N}. For names, which must stay distinct.
+/// One line in which nothing is lost: what is not harmless, or not seen, becomes \xNN or \u{N}. For names, which must
+/// look distinct.
 [[nodiscard]] std::string printable(std::string_view text);
 
 /// What becomes of "\n" and "\r\n": it stays, or the lines are joined by "; " (and those at the end go).

@@ -23,6 +23,15 @@ TEST(Printable, NothingReachesTheTerminalThatCouldSteerIt) {
     EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82");           // cut short
 }
 
+// Joiners, fillers, the soft hyphen: two names that differ in them alone must not look alike. Prose may need them.
+TEST(Printable, NamesThatDifferLookDifferent) {
+    for (const char* unseen : {"\u00ad", "\u034f", "\u115f", "\u180e", "\u200b", "\u200d", "\u3164", "\uffa0"}) {
+        EXPECT_NE(printable(std::string("a") + unseen).find("\\u{"), std::string::npos) << printable(unseen);
+        EXPECT_EQ(printable(unseen, LineEnds::Keep), unseen);
+    }
+    EXPECT_EQ(printable("a\u200b"), "a\\u{200b}");
+}
+
 TEST(Printable, InProseAQuestionMarkStandsForIt) {
     EXPECT_EQ(printable("a\x1b[2Jb\x07\x7f\r\n", LineEnds::Keep), "a?[2Jb???\n");
     EXPECT_EQ(printable("ü\xC2\x9B"

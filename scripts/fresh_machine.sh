@@ -55,6 +55,8 @@ if [ "${TALPA_FRESH_MACHINE:-}" != inside ]; then
     exit "$status"
 fi
 
+mount -t proc proc /proc  # that of the process namespace, for nsenter
+
 # --- Inside: the machine ------------------------------------------------------------------------------------------------------
 if [ -z "$mirror" ]; then
     mirror=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(LABEL)' 'Created-By: Packages' |
@@ -92,13 +94,24 @@ fi
 network=()
 while IFS= read -r variable; do network+=("$variable"); done < <(env | grep -iE '^(https?_proxy|no_proxy|pip_default_timeout)=' || true)
 
+# Its root is that of a mount namespace, as on any machine: a chroot's processes are refused or led out by what enters
+# namespaces (podman exec).
+unshare --mount --propagation private bash -c 'cd "$1" && mkdir .outside && pivot_root . .outside && cd / &&
+    umount --lazy /.outside && rmdir /.outside && touch /run/up && exec sleep infinity' - "$folder" &
+machine=$!
+until [ -e "$folder/run/up" ]; do
+    kill -0 "$machine" 2>/dev/null || fail "the machine's root cannot be had"
+    sleep 0.1
+done
+
 rights=()
 [ -z "$bare" ] || rights=(setpriv --bounding-set=-sys_admin,-mknod --inh-caps=-sys_admin,-mknod)
 in_machine() { # in_machine USER COMMAND…: from its home folder, with nothing of this machine's environment
     local as=$1 home=/root
     shift
     [ "$as" = root ] || home=/home/$as
-    "${rights[@]}" chroot --userspec="$as:$as" --groups="$(chroot "$folder" id -G "$as" | tr ' ' ,)" "$folder" \
+    nsenter --target "$machine" --mount -- "${rights[@]}" \
+        chroot --userspec="$as:$as" --groups="$(chroot "$folder" id -G "$as" | tr ' ' ,)" / \
         env -i HOME=$home USER="$as" LOGNAME="$as" TERM=dumb LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
         "${network[@]}" /bin/bash -c "cd \"\$HOME\" && $*"
 }

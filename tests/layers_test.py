@@ -16,7 +16,7 @@ LAYERS = {
 }
 # Freestanding code may not reach for the host's half of base; link/host is the part of link that may.
 FREESTANDING = ("base/core", "npu", "pte", "runtime", "link", "firmware")
-HOST_ONLY = ("_test.cpp", "_bench.cpp", "_fuzz.cpp")
+HOST_ONLY = ("_test.cpp", "_bench.cpp", "_fuzz.cpp", "_for_test.h", "_for_test.cpp")
 
 
 def folder_of(path):

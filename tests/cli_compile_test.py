@@ -46,7 +46,6 @@ def main():
             check.that(len(got) == len(wanted) and max(abs(a - b) for a, b in zip(got, wanted)) < 0.0301,
                        f"its outputs are those of the reference evaluator within a step: {got} {wanted}")
 
-        # A float model, calibrated with its own input; deterministic.
         # SRAM is what lies there by the memory mode: the same in the text, the document and Vela's columns.
         for mode, said in (("dedicated-sram", ", arena "), ("shared-sram", " with the arena"), ("sram-only", " with arena and constants")):
             flags = ["compile", IMPORT / "qdq_net.onnx", "-o", folder / "mode.pte", "--memory-mode", mode, "--csv", folder / "mode.csv"]
@@ -71,6 +70,7 @@ def main():
                 said = "dimension 0 of input 'x' is free" if status == 0 else "result 'y' has shape [1, 4, 8, 8], the file declares [2, 4, 8, 8]"
                 check.that(said in (made.out if flags else made.err), f"{said}: {made.out}{made.err}")
 
+        # A float model, calibrated with its own input; deterministic.
         data = (IMPORT / "float_net.in0.bin").read_bytes()
         (folder / "calibration").mkdir()
         (folder / "calibration" / "a.bin").write_bytes(data)

@@ -396,6 +396,14 @@ TEST(Attacks, OnnxShapesThatAreDeclared) {
                 HasSubstr("result 'y' has shape [1, 3, 8, 8], the file declares [1, 7, 8, 8]"));
     EXPECT_THAT(declares(float_port("y", {-1, 3, 8, 9}, 12)), HasSubstr("the file declares [-1, 3, 8, 9]"));
     EXPECT_THAT(declares(float_port("y", {1, 192}, 12)), HasSubstr("the file declares [1, 192]"));
+    // One number is one number, of whatever rank.
+    const auto one = [&](std::vector<std::int64_t> made, std::vector<std::int64_t> declared) {
+        return onnx_of(node("Relu", "x", "y") + float_port("x", std::move(made)) +
+                       float_port("y", std::move(declared), 12));
+    };
+    EXPECT_EQ(one({1}, {1, 1, 1, 1}), "imported");
+    EXPECT_EQ(one({1, 1}, {}), "imported");
+    EXPECT_THAT(one({1}, {1, 2}), HasSubstr("the file declares [1, 2]"));
 }
 
 TEST(Attacks, OnnxFreeBatchIsSaid) {
@@ -412,6 +420,8 @@ TEST(Attacks, OnnxFreeBatchIsSaid) {
     ASSERT_TRUE(graph) << graph.error().describe();
     EXPECT_EQ((*graph)[graph->inputs[0]].shape[0], 1);
     EXPECT_THAT(warnings, ::testing::ElementsAre("dimension 0 of input 'x' is free: the network is compiled for 1"));
+    EXPECT_TRUE(imported(float_port("x", {0, 3, 8, 8}) + float_port("y", {0, 3, 8, 8}, 12)));
+    EXPECT_EQ(warnings.size(), 2u);
     EXPECT_FALSE(imported(float_port("x", {1, -1, 8, 8}) + shapeless("y")));
 }
 

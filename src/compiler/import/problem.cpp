@@ -29,9 +29,10 @@ host::Error problems_error(const std::vector<Problem>& problems) {
     return {ErrorCode::NotSupported, std::move(text), fmt::format("{}", fmt::join(hints, "\n  "))};
 }
 
-void warn_of_free_batch(const std::string& input, std::vector<std::string>* warnings) {
+void warn_of_free_batch(const std::string& input, std::int64_t batch, std::vector<std::string>* warnings) {
     if (warnings != nullptr)
-        warnings->push_back(fmt::format("dimension 0 of input '{}' is free: the network is compiled for 1", input));
+        warnings->push_back(
+            fmt::format("dimension 0 of input '{}' is free: the network is compiled for {}", input, batch));
 }
 
 }  // namespace talpa::compiler::import

@@ -22,7 +22,7 @@ struct Problem {
 /// "conv2d_3 (aten.conv2d.default, features.0.0, model.py:12)"
 [[nodiscard]] std::string where_text(const Source& source);
 
-/// The network is for one of what the file leaves the number of open. `warnings` may be null.
-void warn_of_free_batch(const std::string& input, std::vector<std::string>* warnings);
+/// The network is for `batch` of what the file leaves the number of open. `warnings` may be null.
+void warn_of_free_batch(const std::string& input, std::int64_t batch, std::vector<std::string>* warnings);
 
 }  // namespace talpa::compiler::import

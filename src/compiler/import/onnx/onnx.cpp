@@ -88,11 +88,11 @@ Result<void> Walk::bind_ports() {
         Value value{.name = port.name};
         for (std::size_t d = 0; d < port.shape.size(); ++d) {
             auto size = port.shape[d];
-            if (!size && d == 0) {
+            if (size.value_or(0) <= 0 && d == 0) {
                 size = 1;
-                warn_of_free_batch(port.name, options_.warnings);
+                warn_of_free_batch(port.name, 1, options_.warnings);
             }
-            if (!size)
+            if (size.value_or(-1) < 0)
                 return std::unexpected(Error(ErrorCode::NotSupported,
                                              fmt::format("dimension {} of input '{}' is not fixed", d, port.name),
                                              "Export the model with fixed sizes."));
@@ -220,7 +220,8 @@ Result<void> compare_declared(const Port& port, const Shape& shape) {
     bool same = port.shape.size() == shape.size();
     for (std::size_t d = 0; same && d < shape.size(); ++d)
         same = port.shape[d].value_or(0) <= 0 || *port.shape[d] == shape[d];
-    if (same || (port.shape.empty() && element_count(shape) == 1)) return {};
+    const auto is_one = [](const std::optional<std::int64_t>& size) { return size == 1; };
+    if (same || (element_count(shape) == 1 && std::ranges::all_of(port.shape, is_one))) return {};
     Shape declared;
     for (const auto size : port.shape) declared.push_back(size.value_or(0) <= 0 ? -1 : *size);
     return std::unexpected(Error(ErrorCode::InvalidProgram,

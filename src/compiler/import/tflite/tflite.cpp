@@ -169,7 +169,7 @@ Result<Tensor> Model::read_tensor(const FlatTable& table, std::size_t index) {
     if (sparsity.present())
         t.unusable = Error(ErrorCode::NotSupported, fmt::format("tensor '{}' is stored sparsely", t.facts.name));
     TRY_ASSIGN(const auto signature, table.numbers<std::int32_t>(7));
-    t.free_batch = !signature.empty() && signature[0] < 0 && !t.facts.shape.empty() && t.facts.shape[0] == 1;
+    t.free_batch = !signature.empty() && signature[0] < 0 && !t.facts.shape.empty();
     for (std::size_t d = 1; d < signature.size(); ++d)
         if (signature[d] < 0)
             t.unusable = Error(ErrorCode::NotSupported, fmt::format("dimension {} of '{}' is dynamic", d, t.facts.name),
@@ -339,7 +339,7 @@ Result<Graph> Model::read() {
         else if (value.type != DType::Float32)
             return failure(ErrorCode::NotSupported, "input '{}' is {} without a scale", value.name,
                            dtype_name(value.type));
-        if (t.free_batch) warn_of_free_batch(value.name, options_.warnings);
+        if (t.free_batch) warn_of_free_batch(value.name, value.shape[0], options_.warnings);
         t.id = builder_.value(std::move(value));
         graph_.inputs.push_back(t.id);
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "compiler/backend/cpu_call.h"
@@ -63,16 +64,14 @@ class Compilation {
     host::Result<Compiled> run() {
         const Partition parts = partition(graph_);
         TRY(check_supported(graph_, parts, options_.unsupported));
+        TRY_ASSIGN(const std::vector<Emitted> delegates, emit_all(parts));
         choose_io();
         for (const ValueId id : graph_.inputs) program_.input(program_input(id));
+        std::size_t next_delegate = 0;
         for (const Part& part : parts.parts) {
             if (part.on_npu) {
                 result_.report.npu_nodes += static_cast<std::uint32_t>(part.nodes.size());
-                SramNeed need;
-                const auto made = delegate(part, need);
-                if (!made && need.bytes == 0) return std::unexpected(made.error());
-                // The parts behind it may need still more.
-                if (need.bytes > need_.bytes) need_ = std::move(need);
+                call(part, delegates[next_delegate++]);
                 continue;
             }
             for (const std::uint32_t n : part.nodes) {
@@ -85,14 +84,13 @@ class Compilation {
                                       [&](ValueId v) { return value(v); }));
             }
         }
-        if (need_.bytes != 0) return std::unexpected(too_little_sram(need_));
         for (const ValueId id : graph_.outputs) program_.output(program_output(id));
         write();
         for (const auto& [id, index] : values_) result_.report.program_values.emplace_back(index, id);
         return std::move(result_);
     }
 
-    /// After run(): the SRAM of the part that needs most, if that is what was lacking.
+    /// After run(): the SRAM that the part that needs most needs, if that is what was lacking.
     [[nodiscard]] const SramNeed& need() const { return need_; }
 
     [[nodiscard]] host::Error too_little_sram(const SramNeed& need) const {
@@ -183,14 +181,17 @@ class Compilation {
         EncodedStream stream;
     };
 
-    host::Result<Emitted> emit(const Part& part, OutputPlaces output_places, SramNeed& need) {
+    // `taken`: of the SRAM, by what is not this part's.
+    host::Result<Emitted> emit(const Part& part, OutputPlaces output_places, std::uint64_t taken, SramNeed& need) {
         TRY_ASSIGN(Network network, lower(graph_, part.nodes, part.inputs, part.outputs));
+        Target target = options_.target;
+        target.sram_bytes -= std::min(target.sram_bytes, taken);
         const Judge judge = [&](const Plan& tried) {
             std::vector<npu::Operation> ops;
-            for (const EmittedOperation& e : emit_operations(tried, options_.target)) ops.push_back(e.op);
-            return npu_model::network_cost(ops, options_.target.config).cycles_total;
+            for (const EmittedOperation& e : emit_operations(tried, target)) ops.push_back(e.op);
+            return npu_model::network_cost(ops, target.config).cycles_total;
         };
-        TRY_ASSIGN(Plan plan, schedule(std::move(network), options_.target, judge, output_places, &need));
+        TRY_ASSIGN(Plan plan, schedule(std::move(network), target, judge, output_places, &need));
         // Sizes and places in a program are 31-bit numbers.
         for (const std::uint64_t bytes : {plan.arena_bytes, plan.fast_bytes, std::uint64_t{plan.constants.size()}})
             if (bytes > INT32_MAX)
@@ -201,11 +202,65 @@ class Compilation {
         return Emitted{std::move(plan), std::move(operations), std::move(stream)};
     }
 
-    host::Result<void> delegate(const Part& part, SramNeed& need) {
-        TRY_ASSIGN(Emitted made, emit(part, OutputPlaces::Anywhere, need));
-        if (made.plan.copy_on_input && may_look_untouched(made.plan, made.stream, options_.target)) {
-            TRY_ASSIGN(made, emit(part, OutputPlaces::NotOnInputs, need));
+    // Nothing where SRAM was lacking, which need_ knows then: the parts behind it may need still more.
+    host::Result<std::optional<Emitted>> emit(const Part& part, std::uint64_t taken) {
+        SramNeed need;
+        auto made = emit(part, OutputPlaces::Anywhere, taken, need);
+        if (made && made->plan.copy_on_input && may_look_untouched(made->plan, made->stream, options_.target))
+            made = emit(part, OutputPlaces::NotOnInputs, taken, need);
+        if (made) return std::move(*made);
+        if (need.bytes == 0) return std::unexpected(std::move(made.error()));
+        need.bytes += taken;
+        if (need.bytes > need_.bytes) need_ = std::move(need);
+        return std::nullopt;
+    }
+
+    // Every part for the NPU, in order.
+    host::Result<std::vector<Emitted>> emit_all(const Partition& parts) {
+        std::vector<const Part*> which;
+        std::vector<Emitted> all;
+        for (const Part& part : parts.parts) {
+            if (!part.on_npu) continue;
+            TRY_ASSIGN(auto made, emit(part, 0));
+            if (!made) continue;
+            which.push_back(&part);
+            all.push_back(std::move(*made));
         }
+        const Target& target = options_.target;
+        if (need_.bytes == 0 && target.mode == MemoryMode::SramOnly && target.sram_bytes < kUnlimited)
+            TRY(share_sram(which, all));
+        if (need_.bytes != 0) return std::unexpected(too_little_sram(need_));
+        return all;
+    }
+
+    // Where all is in SRAM, the constants of all delegates lie there at once, beside the arena of the one that runs.
+    // Each had the limit to itself; those for which it does not suffice with the others' constants are made anew.
+    host::Result<void> share_sram(const std::vector<const Part*>& which, std::vector<Emitted>& all) {
+        constexpr unsigned kMostRounds = 4;  // another plan's weights may be longer by some bytes
+        for (unsigned round = 0;; ++round) {
+            std::uint64_t constants = 0;
+            for (const Emitted& e : all) constants += e.plan.constants.size();
+            bool fits = true;
+            for (std::size_t i = 0; i < all.size(); ++i) {
+                const Plan& plan = all[i].plan;
+                const std::uint64_t bytes = plan.arena_bytes + constants;
+                if (bytes <= options_.target.sram_bytes) continue;
+                fits = false;
+                if (round == kMostRounds) {
+                    if (bytes > need_.bytes) need_ = {bytes, true, plan.peak_step};
+                    continue;
+                }
+                const std::uint64_t own = plan.constants.size();
+                TRY_ASSIGN(auto made, emit(*which[i], constants - own));
+                if (!made) continue;
+                all[i] = std::move(*made);
+                constants += all[i].plan.constants.size() - own;
+            }
+            if (fits || need_.bytes != 0) return {};
+        }
+    }
+
+    void call(const Part& part, const Emitted& made) {
         const auto& [plan, operations, stream] = made;
 
         pte::host::DelegateBlobSpec blob;
@@ -230,7 +285,6 @@ class Compilation {
                                           memory_mode_name(options_.target.mode))}};
         program_.call_delegate(std::move(spec), std::move(arguments));
         report(plan, operations, stream);
-        return {};
     }
 
     void report(const Plan& plan, const std::vector<EmittedOperation>& operations, const EncodedStream& stream) {

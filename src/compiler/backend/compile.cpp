@@ -388,9 +388,10 @@ host::Result<Compiled> compile(const Graph& graph, const CompileOptions& options
         more.target.sram_bytes = need.bytes;
         Compilation with_more(graph, more);
         if (with_more.run()) break;
-        if (with_more.need().bytes == 0) return compiled;
-        need = with_more.need();
-        if (i + 1 == kMostTries) need.found = false;
+        // Ended for another reason, or not within these tries: nothing proves that it suffices.
+        const bool lacks_sram = with_more.need().bytes != 0;
+        if (lacks_sram) need = with_more.need();
+        if (!lacks_sram || i + 1 == kMostTries) need.found = false;
     }
     return std::unexpected(compilation.too_little_sram(need));
 }

@@ -111,6 +111,21 @@ TEST(MemoryLimit, WhatIsRequiredSuffices) {
     }
 }
 
+// Two results of 1.2e9 bytes: 2.4e9 would do for the search, but a program's sizes have 31 bits.
+TEST(MemoryLimit, WhatIsRequiredIsNotPromisedWhereItIsImpossible) {
+    Graph graph = sigmoid_of_20000();
+    for (Value& v : graph.values) v.shape = {1, 24'500, 24'500, 2};
+    const Value other = graph[graph.outputs[0]];
+    graph.outputs.push_back(
+        graph.add_node(Op::Tanh, {graph.inputs[0]}, UnaryAttr{}, other, Source{"tanh", "", "", ""}));
+    CompileOptions options;
+    options.target = make_target("ethos-u65-256", "High_End", MemoryMode::SharedSram, 19'000).value();
+    const auto refused = compile(graph, options);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, ErrorCode::OutOfResources);
+    EXPECT_EQ(refused.error().message.find("at least 24"), 0u) << refused.error().message;
+}
+
 // Each sum lies where its operand was, so that one map is all that there ever is.
 TEST(MemoryLimit, CountsAResultInItsOperandsPlaceOnce) {
     Graph g;

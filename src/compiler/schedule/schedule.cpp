@@ -53,8 +53,13 @@ host::Result<Plan> schedule(Network network, const Target& target, const Judge& 
         Plan plan;
         const auto its = plan_for(plan, std::move(other));
         if (!its) return;
-        if (slow(merit))  // as is known now
-            if (const auto again = plan_for(best, std::move(best.network))) merit = *again;
+        if (slow(merit)) {  // as is known now
+            Plan anew;
+            if (const auto again = plan_for(anew, best.network)) {
+                best = std::move(anew);
+                merit = *again;
+            }
+        }
         if (slow(*its) || !(slow(merit) || is_better(*its, merit, target))) return;
         best = std::move(plan);
         merit = *its;
